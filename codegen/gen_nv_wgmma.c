@@ -8,6 +8,11 @@
    swizzle changes nothing, so the part of the buffer that an instruction takes is a
    constant added to the address.
 
+   wgmma.fence orders registers: between what threads wrote or read and a wgmma that adds
+   to them or has them as its left operand. One stands in front of each dot, behind
+   whatever packs its operand and moves its sums. PTX asks for none between dots that add
+   to the same sums and read shared memory; ptxas then puts it there itself (C7519).
+
    Only the low word of a descriptor changes. The descriptor is put together inside of the
    assembly, since LLVM would hoist 64-bit descriptors out of loops and spill them. */
 #include "codegen/gen_nv.h"

@@ -4,6 +4,7 @@
 #include "ir/verify.h"
 
 #include "ir/base/map.h"
+#include "ir/edit.h"
 #include "ir/layout.h"
 #include "ir/target.h"
 #include "ir/text.h"
@@ -44,6 +45,45 @@ takes_async(const Op *op, int i)
         return i >= 3;
     return op_is_dot_wait(op) || op->kind == OP_WHILE || op->kind == OP_YIELD ||
            op->kind == OP_CONDITION;
+}
+
+/* A wait returns accumulators of dots that are done behind it. */
+static bool
+waits_for(const Op *wait)
+{
+    for (int i = 0; i < wait->noperand; i++) {
+        const Op *dot = op_operand(wait, i)->op;
+        if (dot && op_is_async_dot(dot) && dot->parent == wait->parent &&
+            wait_pending(wait) > dots_between(dot->next, wait))
+            return false;
+    }
+    return true;
+}
+
+/* Registers hold the sums of one dot: behind a dot that adds to sums in flight nothing
+   uses the old ones. */
+static bool
+takes_last(const Op *dot)
+{
+    const Value *acc = op_operand(dot, DOT_ACC);
+    for (const Use *u = acc->uses; u && acc->type->kind == TY_ASYNC; u = u->next) {
+        const Op *user = op_in_region(u->user, dot->parent);
+        if (user && user != dot && op_before(dot, user))
+            return false;
+    }
+    return true;
+}
+
+static void
+check_async(Verifier *v, const Op *op)
+{
+    if (op_is_dot_wait(op) && !waits_for(op))
+        violation(v, op, "a dot whose sums it returns may be in flight behind it");
+    if (op_is_async_dot(op) && attr_has(&op->attrs, ATTR_MAX_IMPRECISE) &&
+        op_operand(op, DOT_ACC)->type->kind == TY_ASYNC)
+        violation(v, op, "threads add to the sums, which are in flight");
+    if (op_is_async_dot(op) && !takes_last(op))
+        violation(v, op, "the sums in flight that it adds to are used behind it");
 }
 
 static void
@@ -259,6 +299,7 @@ check_op(Verifier *v, const Op *op, int depth)
     if (isolated)
         v->seen = outer;
     check_rule(v, op);
+    check_async(v, op);
     check_structure(v, op);
     for (int i = 0; i < op->nresult; i++) {
         if (!op->results[i].type || op->results[i].op != op || op->results[i].index != i)

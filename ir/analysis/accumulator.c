@@ -7,9 +7,10 @@
          yield %t
        }
 
-   It is followed from value to value. Each has one op at most that makes the next one of
-   it, the last of those that use it: then no two of them are live at a time, and one set
-   of registers holds them all. */
+   It is followed from value to value, also through several dots that add to it one after
+   the other. Each value has one op at most that makes the next one of it, the last of
+   those that use it: then no two of them are live at a time, and one set of registers
+   holds them all. */
 #include "ir/analysis/accumulator.h"
 
 #include "ir/analysis/async_dot.h"
@@ -21,7 +22,7 @@ enum { MAX_STEPS = 64, MAX_USES = 64 };
 enum { READ = -1, FAILS = -2 }; /* instead of a result */
 
 typedef struct Way {
-    const Op *dot, *wait;
+    const Op *dot;
     bool met; /* the dot */
 } Way;
 
@@ -75,9 +76,10 @@ through_if(Way *w, const Value *v, const Op *op, int depth)
 static Step
 step(Way *w, const Value *v, const Op *op, const Use *u, int depth)
 {
-    if (op == w->dot && u->user == op && !depth && only_operand(op, v) == DOT_ACC) {
-        w->met = true;
-        return (Step){.next = &w->wait->results[0]};
+    if (op_is_async_dot(op) && !depth && only_operand(op, v) == DOT_ACC &&
+        dot_sums(op)) {
+        w->met |= op == w->dot;
+        return (Step){.next = dot_sums(op)};
     }
     if (op->kind == OP_IF && op != u->user) {
         int i = through_if(w, v, op, depth);
@@ -137,12 +139,12 @@ dot_carried(const Op *dot)
 {
     const Region *body = dot->parent;
     const Op *loop = body->parent;
-    Way w = {.dot = dot, .wait = dot_wait(dot)};
-    if (!w.wait || !loop || loop->kind != OP_FOR)
+    Way w = {.dot = dot};
+    if (!dot_sums(dot) || !loop || loop->kind != OP_FOR)
         return -1;
     for (int i = 0; i < loop->nresult; i++) {
         const Value *arg = body->args[i + 1];
-        if (arg->type != w.wait->results[0].type)
+        if (arg->type != dot_tile(dot->results[0].type))
             continue;
         w.met = false;
         const Value *end = follow(&w, arg, body, 0);

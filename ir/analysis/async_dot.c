@@ -80,6 +80,13 @@ dot_adding_to(const Op *dot)
     return adds ? next : NULL;
 }
 
+Value *
+dot_sums(const Op *dot)
+{
+    Op *wait = dot_wait(dot);
+    return wait ? &wait->results[0] : dot_adding_to(dot) ? op_result((Op *)dot, 0) : NULL;
+}
+
 int
 dots_between(const Op *first, const Op *end)
 {

@@ -41,6 +41,9 @@ Op *dot_wait(const Op *dot);
 Op *dot_full_wait(const Op *dot);
 /* The dot that a wait is for; NULL: there is none, or several. */
 Op *wait_dot(const Op *wait);
+/* What holds the dot's sums from then on: the result of dot_wait(dot), or, where the dot
+   that adds to them (dot_adding_to) does not wait, the dot's own; NULL: neither. */
+Value *dot_sums(const Op *dot);
 /* How many groups, the last ones issued, may be in flight behind a wait of any queue. */
 int64_t wait_pending(const Op *wait);
 /* The dot in the same block to whose result, waited for or not, this one adds; NULL:

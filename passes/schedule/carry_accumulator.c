@@ -26,7 +26,7 @@
 #include "ir/edit.h"
 
 typedef struct Carry {
-    Op *dot, *wait; /* the wait is removed */
+    Op *dot, *wait; /* the last dot that adds to it, whose wait is removed */
     Op *at;         /* current op of the loop body */
 } Carry;
 
@@ -200,10 +200,10 @@ thread(Carry *c, Region *r, Value **name, Value *v, int depth, bool live)
         c->at = depth ? c->at : op;
         if (op == c->wait || !is_used_in(*name, op))
             continue;
-        if (op == c->dot) {
+        if (op_is_async_dot(op) && !depth) {
             op_set_operand(op, DOT_ACC, v);
-            v = &op->results[0];
-            *name = &c->wait->results[0];
+            *name = dot_sums(op);
+            v = op == c->dot ? &op->results[0] : *name;
         } else if (op->kind == OP_IF) {
             take_select(op, *name);
             v = thread_if(c, op, name, v, depth, live);

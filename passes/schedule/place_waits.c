@@ -49,6 +49,7 @@
 #include "ir/plan/pipeline.h"
 #include "passes/pass.h"
 #include "passes/schedule/carry_accumulator.h"
+#include "passes/schedule/join_sums.h"
 
 bool pass_place_waits(Func *f, PassCx *cx);
 
@@ -168,7 +169,7 @@ sink_load(Op *load)
 static bool
 sink(Session *s, Region *r)
 {
-    bool changed = false;
+    bool changed = join_sums(r, true);
     for (Op *op = r->last, *prev; op; op = prev) {
         prev = op->prev;
         for (int i = 0; i < op->nregion; i++)
@@ -253,20 +254,27 @@ reads_lasting(const Op *dot)
     return true;
 }
 
-/* Are the registers of the left operand written behind a wait for the dots of the
-   iteration before? They are written where the operand is computed, or, if that is
-   outside of the iteration, at the dot. The dot's own wait does not count, because it is
-   removed. */
-static bool
-writes_late(const Op *dot)
+/* What the left operand of the dot is, but for conversions of the iteration. */
+static const Value *
+left_of(const Op *dot)
 {
     const Value *a = op_operand(dot, DOT_LEFT);
-    const Op *own = dot_wait(dot);
+    while (a->op && a->op->kind == OP_CONVERT_LAYOUT && a->op->parent == dot->parent)
+        a = op_operand(a->op, 0);
+    return a;
+}
+
+/* Are the registers of the left operand written behind a wait for the dots of the
+   iteration before? They are written where the operand is computed, or, if that is
+   outside of the iteration, at the dot. `own`, the wait for the sums that stay in
+   flight, does not count, because it is removed. */
+static bool
+writes_late(const Op *dot, const Op *own)
+{
+    const Value *a = left_of(dot);
     int n = 0;
     if (dot_reads_shared(dot, DOT_LEFT))
         return true;
-    while (a->op && a->op->kind == OP_CONVERT_LAYOUT && a->op->parent == dot->parent)
-        a = op_operand(a->op, 0);
     if (!a->op && a->region == dot->parent)
         return false; /* at the end of the iteration before */
     const Op *made = a->op && a->op->parent == dot->parent ? a->op : dot;
@@ -278,13 +286,48 @@ writes_late(const Op *dot)
     return false;
 }
 
+/* Does the iteration write registers of a dot's left operand while dots of the one before
+   are in flight, be it other dots? ptxas then waits for each wgmma before the next
+   (C7513). */
+static bool
+writes_early(const Region *body, const Op *own)
+{
+    for (const Op *op = body->first; op; op = op->next) {
+        const Op *made = op_is_async_dot(op) ? left_of(op)->op : NULL;
+        if (made && made->parent == body && !writes_late(op, own))
+            return true;
+    }
+    return false;
+}
+
 /* ---- accumulators stay in flight */
+
+/* The dot whose sums in flight this one adds to; NULL: none. */
+static const Op *
+joined_to(const Op *dot)
+{
+    const Op *before = dot_added_to(dot);
+    return before && op_operand(dot, DOT_ACC) == &before->results[0] ? before : NULL;
+}
+
+/* Is it the last one of the body that adds to these sums? */
+static bool
+is_last(const Op *dot, int i)
+{
+    for (const Op *op = dot->next; op; op = op->next)
+        if (op_is_async_dot(op) && dot_carried(op) == i)
+            return false;
+    return dot_wait(dot) != NULL;
+}
 
 static bool
 may_stay(const Op *dot)
 {
     const Op *wait = dot_wait(dot);
-    return wait->next == dot->parent->last && reads_lasting(dot) && writes_late(dot) &&
+    bool stays = wait->next == dot->parent->last;
+    for (const Op *d = dot; d && stays; d = joined_to(d))
+        stays = reads_lasting(d) && writes_late(d, wait);
+    return stays && !writes_early(dot->parent, wait) &&
            (waits_early(dot->parent) || wait_early(dot->parent));
 }
 
@@ -349,11 +392,12 @@ keep(void *user, Op *loop)
         planned = !op_is_async_dot(op) || dot_carried(op) < 0 || !reads_own(op);
     for (Op *op = body->first; op; op = op->next) { /* waits behind op are removed */
         int i = op_is_async_dot(op) ? dot_carried(op) : -1;
-        if (i < 0 || !(planned || may_stay(op)))
+        if (i < 0 || !is_last(op, i) || !(planned || may_stay(op)))
             continue;
         carry_accumulator(loop, i, op);
         last = op;
-        n++;
+        for (const Op *d = op; d; d = joined_to(d))
+            n++;
     }
     bool copies = region_has(body, OP_ASYNC_COPY);
     while (planned && copies && last && last->next != body->last &&

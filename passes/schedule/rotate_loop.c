@@ -34,9 +34,8 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/loop.h"
+#include "passes/schedule/join_sums.h"
 #include "passes/schedule/rotation.h"
-
-#include <limits.h>
 
 bool pass_rotate_loop(Func *f, PassCx *cx);
 
@@ -108,58 +107,17 @@ rings_are_deep(const Op *loop)
     return true;
 }
 
-/* Are there enough stages for all that would be held at once: stages released between
-   `wait` and `next`, and stages waited for up to `last`? A loop or branch may wait for
-   any number. */
+/* Dots that add up count as one if nothing waits in between, or, not `joined`, if that
+   can still become so. */
 static bool
-fits_rings(const Op *wait, const Op *next, const Op *last)
-{
-    int held = 0, stages = INT_MAX;
-    for (const Op *op = wait; op != next; op = op->next)
-        held += op->kind == OP_BAR_ARRIVE;
-    for (const Op *op = wait; held && op != last; op = op->next) {
-        const Op *at = op->kind == OP_BAR_WAIT ? op_operand(op, 0)->op : NULL;
-        if (op->nregion)
-            return false;
-        if (!at)
-            continue;
-        held++;
-        if (op_operand(at, 0)->type->stages < stages)
-            stages = op_operand(at, 0)->type->stages;
-    }
-    return held <= stages;
-}
-
-/* Waits for an accumulator only once, where it is complete. Stages that were released
-   behind the waits in between are released there. */
-static void
-join_sums(Op *loop)
-{
-    region_each(loop->regions[0], op) {
-        Op *wait = op_is_async_dot(op) ? dot_full_wait(op) : NULL;
-        Op *next = wait ? dot_adding_to(op) : NULL;
-        const Op *last = next ? dot_wait(next) : NULL;
-        if (!last || !fits_rings(wait, next, last))
-            continue;
-        for (Op *at = wait->next, *then; at != next; at = then) {
-            then = at->next;
-            if (at->kind == OP_BAR_ARRIVE)
-                op_move_before(at, last->next);
-        }
-        value_replace(&wait->results[0], &op->results[0]);
-        op_erase(wait);
-    }
-}
-
-static bool
-find_dots(Plan *k)
+find_dots(Plan *k, bool joined)
 {
     Op *begun = NULL;
     region_each(k->loop->regions[0], op) {
         if (!op_is_async_dot(op))
             continue;
         Op *wait = dot_full_wait(op), *first = begun ? begun : op;
-        begun = !wait && dot_adding_to(op) ? first : NULL;
+        begun = !(wait && joined) && dot_adding_to(op) ? first : NULL;
         if (begun)
             continue;
         if (!wait)
@@ -322,7 +280,7 @@ plan(Plan *k)
     map_init(&k->ends, &k->s->tmp);
     map_init(&k->late, &k->s->tmp);
     map_init(&k->in_second, &k->s->tmp);
-    if (attr_has(&k->loop->attrs, ATTR_ONCE) || !find_dots(k) ||
+    if (attr_has(&k->loop->attrs, ATTR_ONCE) || !find_dots(k, true) ||
         (k->n2 > 1 && !rings_are_deep(k->loop)))
         return false;
     for (int i = 0; i < k->n2; i++)
@@ -373,9 +331,10 @@ visit(Session *s, Region *r, int warps)
             }
             changed |= in;
         }
+        Plan seen = k;
         bool deep = op->kind == OP_FOR && warps && rings_are_deep(op);
-        if (deep)
-            join_sums(op);
+        if (deep && find_dots(&seen, false))
+            join_sums(op->regions[0], false);
         if (op->kind == OP_FOR && warps && !loop_is_rotated(op) && plan(&k)) {
             schedule(&k);
             changed = true;

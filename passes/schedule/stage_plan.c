@@ -209,6 +209,16 @@ count_chains(const Op *loop)
     return n == dots_within(loop->regions[0]) ? n : 0;
 }
 
+/* Do several dots of the loop add up? */
+static bool
+has_sums(const Op *loop)
+{
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op_is_async_dot(op) && dot_adding_to(op))
+            return true;
+    return false;
+}
+
 /* 32-bit registers of all threads for what dots by threads and mma add up. */
 static int64_t
 sum_registers(const Region *body)
@@ -238,14 +248,17 @@ stage_once(Func *f, const TargetInfo *t, const Op *loop, int ahead)
            !(f->num_warps > 4 && persist_suits(f, t, loop));
 }
 
-/* Sets the depth of the pipeline. A dot in flight still reads the stage of the iteration
-   before. Copies are issued behind the dot that read their stage (pass stage-expand), so
-   nothing is lost; but with one more buffer they can be issued earlier. That is not worth
-   it where an SM would then run one program instead of two, one of which hides the waits
-   of the other, unless that one program is to be persistent; nor in a loop of so few
-   iterations that all their copies are issued in front of it. Dots that are not
-   asynchronous have read their stage when the next copies are issued: there the stage
-   that costs an SM its second program is left out. */
+/* Sets the depth of the pipeline. A dot in flight still reads the stage of the
+   iteration before. Copies are issued behind the dot that read their stage (pass
+   stage-expand), so nothing is lost; but with one more buffer they can be issued
+   earlier. That is not worth it where an SM would then run one program instead of two,
+   one of which hides the waits of the other, unless that one program is to be
+   persistent; nor in a loop of so few iterations that all their copies are issued in
+   front of it. Where several dots add up, none stays in flight unless one warpgroup has
+   the SM for itself (H200, loops of two dots with 1 and 2 warpgroups on an SM: 1.08 and
+   1.10, 0.96 to 1.00). Dots that are not asynchronous have read their stage when the
+   next copies are issued: there the stage that costs an SM its second program is left
+   out. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
@@ -254,6 +267,8 @@ plan_depth(Plan *p, int stages, int most)
         stages = most = (int)loop_trips(loop) + 1;
     int ahead = stages - 1, chains = count_chains(loop);
     int64_t one = programs(p, stages + 1);
+    if (has_sums(loop) && (p->f->num_warps > 4 || programs(p, stages) > 1))
+        chains = 0;
     bool persistent = !p->by_threads && p->f->num_warps > 4 &&
                       persist_suits(p->f, p->target, loop) &&
                       stage_bytes(loop) * stages >= PERSIST_BYTES;
