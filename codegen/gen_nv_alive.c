@@ -164,9 +164,10 @@ static int
 programs_of_loads(Gen *g, const Func *f, int alive)
 {
     enum { LEAST = 64, MOST = 112, MOST_ALL = 128, BESIDE = 12, SHORT = 16 };
+    enum { MANY = 128 }; /* of fewer threads an SM runs no more programs with less */
     int threads = 32 * nv_of(g)->warps, least = LEAST;
     Asks asks = asks_of(f->body, 0);
-    if (asks == ASKS_LITTLE && accesses_of(f->body) > LEAST / 2) {
+    if (asks == ASKS_LITTLE && threads >= MANY && accesses_of(f->body) > LEAST / 2) {
         asks = ASKS_MUCH;
         least += SHORT;
     }
