@@ -130,8 +130,8 @@ loads_several(const Region *r, int registers)
     return false;
 }
 
-/* Loops with several accesses in each iteration: as pass unroll has made them, or as the
-   source has them. */
+/* Loops with several accesses in each iteration, as pass unroll has made them or as the
+   source has them; or many accesses outside of loops. */
 typedef enum Asks { ASKS_LITTLE, ASKS_MUCH, ASKS_AT_ONCE } Asks;
 
 static Asks
@@ -153,29 +153,39 @@ asks_of(const Region *r, int depth)
     return most;
 }
 
-/* The hint for a kernel whose loops have several accesses in each iteration: as many
-   programs as have registers for everything that is alive, integers included, and for
-   addresses. Without a hint ptxas uses no more registers than let most programs run, and
-   so puts each load behind the work on the one before. If pass unroll has merged
-   iterations, it does so only if 64 registers are enough, or 80 where addresses and masks
-   would make those spill; if much is alive it has to use more anyway. */
+/* The hint for a kernel with several accesses at once: as many programs as have registers
+   for everything that is alive, integers included, and for addresses. Without a hint
+   ptxas uses no more registers than let most programs run, and so puts each load behind
+   the work on the one before. If pass unroll has merged iterations, it does so only if 64
+   registers are enough, or 80 where addresses and masks would make those spill; if much
+   is alive it has to use more anyway. Two programs or more with all registers, if a loop
+   loads so much that these have enough in flight. */
 static int
 programs_of_loads(Gen *g, const Func *f, int alive)
 {
     enum { LEAST = 64, MOST = 112, MOST_ALL = 128, BESIDE = 12, SHORT = 16 };
-    int threads = 32 * nv_of(g)->warps, each = LEAST;
+    enum { MANY = 128 }; /* of fewer threads an SM runs no more programs with less */
+    int threads = 32 * nv_of(g)->warps, least = LEAST;
     Asks asks = asks_of(f->body, 0);
+    if (asks == ASKS_LITTLE && threads >= MANY && accesses_of(f->body) > LEAST / 2) {
+        asks = ASKS_MUCH;
+        least += SHORT;
+    }
+    if (asks == ASKS_MUCH && alive > MOST && loads_several(f->body, LEAST)) {
+        int all = g->info.registers / threads / NV_ALL_REGS;
+        return all > 1 ? all : 0;
+    }
     if (asks == ASKS_LITTLE || alive > (asks == ASKS_AT_ONCE ? LEAST : MOST))
         return 0;
     if (asks == ASKS_AT_ONCE && alive > LEAST - BESIDE)
-        each += SHORT;
+        least += SHORT;
     if (asks == ASKS_MUCH) {
         int all = alive_words(g, f, true);
         if (all > MOST_ALL)
             return 0;
-        each = (int)max_i64(LEAST, all + BESIDE);
+        least = (int)max_i64(least, all + BESIDE);
     }
-    return g->info.registers / threads / each;
+    return g->info.registers / threads / least;
 }
 
 /* One program if registers cannot hold everything: for a kernel that needs a multiple of

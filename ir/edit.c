@@ -155,6 +155,17 @@ op_move_to_end(Op *op, Region *r)
     r->last = op;
 }
 
+void
+op_splice(Op *op, Region *from)
+{
+    Op *end = from->last;
+    while (from->first != end)
+        op_move_before(from->first, op);
+    for (int i = 0; i < op->nresult; i++)
+        value_replace(&op->results[i], op_operand(end, i));
+    op_erase(op);
+}
+
 /* Results are an array that uses point into: later ones move down one place. */
 void
 op_add_results(Op *op, const Type *const *types, int n)

@@ -20,6 +20,9 @@ void op_erase(Op *op);
    ops. */
 void op_move_before(Op *op, Op *where);
 void op_move_to_end(Op *op, Region *r);
+/* Moves the ops of `from`, a region of op, less its terminator, in front of op; op is
+   erased, its results become the terminator's values. */
+void op_splice(Op *op, Region *from);
 /* Gives an op without results its results: an `if` whose arms were built first. */
 void op_add_results(Op *op, const Type *const *types, int n);
 /* Makes a `for` loop carry one more value, which begins as init; returns its argument.

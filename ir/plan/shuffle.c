@@ -209,12 +209,20 @@ shuffle_halve(const ShufflePlan *p, ShufflePlan *half, int *from, int *to)
 
 /* ---- what it costs */
 
+/* Lanes 2^n of which get the same word each. */
+static int
+equal_lanes(const F2 *lane)
+{
+    return lane->nin - f2_rank(lane);
+}
+
 /* A word of every lane takes four slots of a scheduler to shuffle, to store and to load,
-   an exchange two; the other way has barriers, addresses and a longer wait. */
+   an exchange two; the other way has barriers, addresses and a longer wait. A word that
+   several lanes get is read once for all of them, and up to four such words together. */
 bool
 shuffle_is_dear(const ShufflePlan *p, int bits)
 {
-    enum { MOVE = 4, SELECT = 2, BARRIERS = 32 };
+    enum { MOVE = 4, SELECT = 2, BARRIERS = 32, LG_WIDEST = 2 };
     ShufflePlan h = *p;
     int from, to;
     for (; bits < 32 && shuffle_halve(&h, &h, &from, &to); bits *= 2)
@@ -223,7 +231,8 @@ shuffle_is_dear(const ShufflePlan *p, int bits)
     bool own = f2_is_identity(&h.lane);
     for (int64_t j = 0; j < out; j++)
         moved += !own || f2_apply(&h.turn, (uint64_t)j);
+    int64_t read = max_i64(out >> min_i64(equal_lanes(&h.lane), LG_WIDEST), 1);
     int64_t selects = in * h.nbefore + out * h.nafter, words = bits > 32 ? 2 : 1;
     return words * (MOVE * moved + SELECT * selects) >
-           words * MOVE * (in + out) + BARRIERS;
+           words * MOVE * (in + read) + BARRIERS;
 }

@@ -19,7 +19,10 @@
    does, whole iterations follow one another. Reductions within a thread (which pass
    defer-reduction leaves) count as ordinary work, and so do branches around loads
    (unroll_ifs.c) where nothing is stored. Loops whose threads already load much at once
-   are left alone. */
+   are left alone.
+
+   Loops of a known number of iterations may be written out completely
+   (unroll_whole.c). */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/slice.h"
 #include "ir/base/util.h"
@@ -58,7 +61,7 @@ typedef struct Body {
     Region *region;
     Vec(Op *) ops;   /* of an iteration, without its yield */
     Slice ahead;     /* loads, and what they depend on */
-    Map copy[COPIES]; /* of an iteration's values; [0] is empty: itself */
+    Map *copy;       /* of an iteration's values; [0] is empty: itself */
     Map growth;       /* Op of an access -> int64_t: elements that its address grows by */
 } Body;
 
@@ -291,22 +294,56 @@ end_of_rounds(Op *loop, int64_t round)
 }
 
 static void
+see_body(Body *b, Session *s, Op *loop, int copies)
+{
+    *b = (Body){.s = s, .region = loop->regions[0]};
+    b->copy = arena_array(&s->tmp, Map, copies);
+    slice_init(&b->ahead, &s->tmp, b->region, NULL, NULL);
+    map_init(&b->growth, &s->tmp);
+    for (int k = 0; k < copies; k++)
+        map_init(&b->copy[k], &s->tmp);
+    region_each(b->region, op) if (op != b->region->last)
+        vec_push(&s->tmp, &b->ops, op);
+}
+
+/* Writes out all iterations; what is left is a loop of one. */
+static void
+write_out(Unroll *u, Op *loop, int trips)
+{
+    Body b;
+    int64_t step = loop_step(loop), loaded = 0;
+    see_body(&b, u->s, loop, trips);
+    for (int i = 0; i < b.ops.n; i++)
+        loaded += b.ops.at[i]->kind == OP_LOAD ? unroll_loaded(b.ops.at[i]) : 0;
+    if (loaded * trips <= MAX_LOADED)
+        mark_ahead(&b);
+    copy_iterations(&b, trips, step);
+    value_replace(b.region->args[0], op_operand(loop, 0));
+    for (int i = 1; i < b.region->narg; i++)
+        value_replace(b.region->args[i], op_operand(loop, 2 + i));
+    op_splice(loop, b.region);
+    u->changed = true;
+}
+
+static void
 visit_loop(Unroll *u, Op *loop)
 {
     int64_t step = loop_step(loop);
-    int copies = copies_for(loop);
-    if (copies < 2 || pipeline_of(loop).stages == 1 || /* what peel left */
+    if (pipeline_of(loop).stages == 1 || /* what peel left */
         loop_is_pipelined(loop) || !step)
+        return;
+    int trips = unroll_whole(&u->s->tmp, loop);
+    if (trips) {
+        write_out(u, loop, trips);
+        return;
+    }
+    int copies = copies_for(loop);
+    if (copies < 2)
         return;
     if (!region_has(loop->regions[0], OP_STORE))
         unroll_flatten(loop);
-    Body b = {.s = u->s, .region = loop->regions[0]};
-    slice_init(&b.ahead, &u->s->tmp, b.region, NULL, NULL);
-    map_init(&b.growth, &u->s->tmp);
-    for (int k = 0; k < copies; k++)
-        map_init(&b.copy[k], &u->s->tmp);
-    region_each(b.region, op) if (op != b.region->last)
-        vec_push(&u->s->tmp, &b.ops, op);
+    Body b;
+    see_body(&b, u->s, loop, copies);
     if (region_has(b.region, OP_STORE) && !sees_apart(&b, step))
         return;
     Value *mid = end_of_rounds(loop, copies * step);

@@ -3,22 +3,6 @@
 #include "ir/loop.h"
 #include "passes/simplify/canon.h"
 
-/* Moves the ops of `from` (less its terminator) before `op`, whose results become the
-   terminator's values. */
-static void
-splice(Op *op, Region *from)
-{
-    Op *end = from->last;
-    region_each(from, in)
-    {
-        if (in != end)
-            op_move_before(in, op);
-    }
-    for (int i = 0; i < op->nresult; i++)
-        value_replace(&op->results[i], op_operand(end, i));
-    op_erase(op);
-}
-
 static bool
 same_in_both(Op *op)
 {
@@ -71,7 +55,7 @@ control_if(Builder *b, Op *op)
     Const c;
     if (!value_const(op_operand(op, 0), &c))
         return select_arms(b, op) || same_in_both(op);
-    splice(op, op->regions[c.i ? 0 : 1]);
+    op_splice(op, op->regions[c.i ? 0 : 1]);
     return true;
 }
 
@@ -158,7 +142,7 @@ control_for(Builder *b, Op *op)
     if (trips == 1) {
         for (int i = 0; i < body->narg; i++)
             value_replace(body->args[i], op_operand(op, i == 0 ? 0 : 2 + i));
-        splice(op, body);
+        op_splice(op, body);
         return true;
     }
     bool along = runs_along(b, op);
