@@ -537,7 +537,6 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_REDUCE: return nv_reduce(g, op);
     case OP_SCAN: return nv_scan(g, op);
     case OP_GATHER: return nv_gather(g, op);
-    case OP_CAT: return nv_cat(g, op);
     case OP_HISTOGRAM: return nv_histogram(g, op);
     case OP_LOCAL_ALLOC:
     case OP_LOCAL_INDEX:

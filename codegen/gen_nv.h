@@ -295,9 +295,6 @@ bool nv_overlaps(const Gen *g, const Func *f);
 
 /* ---- gen_nv_exchange.c: ops that move elements between threads */
 bool nv_gather(Gen *g, const Op *op);
-bool nv_cat(Gen *g, const Op *op);
-bool nv_join_exchange(Gen *g, const Op *op);
-bool nv_split_exchange(Gen *g, const Op *op);
 bool nv_histogram(Gen *g, const Op *op);
 
 /* ---- gen_nv_print.c */

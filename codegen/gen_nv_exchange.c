@@ -1,6 +1,6 @@
 /* Operations that move elements between threads in other ways than a conversion of
-   layouts: gather, cat, histogram, and join and split of pairs that are not in one
-   thread. All use their scratch memory, in which tiles are row-major arrays. */
+   layouts: gather and histogram. Both use their scratch memory, in which tiles are
+   row-major arrays. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -75,94 +75,6 @@ nv_gather(Gen *g, const Op *op)
         }
         LLVMValueRef from = LLVMBuildInBoundsGEP2(g->b, g->i8, base, &sum, 1, "");
         out->v[r] = nv_from_bits(g, e, LLVMBuildLoad2(g->b, word, from, ""));
-    }
-    return true;
-}
-
-/* ---- tiles as parts of a larger one */
-
-/* Where the elements of a tile of type t are in a row-major array of type `whole`, of
-   which the tile is a part: at its own coordinates, or (pair) with one more dimension of
-   size 2. */
-static void
-part_map(Gen *g, const Type *t, const Type *whole, bool pair, SharedMap *out)
-{
-    const Layout *l = t->layout;
-    F2 map = layout_matrix(l);
-    for (int i = 0; i < map.nin; i++) {
-        uint32_t c = (uint32_t)map.col[i], to = 0;
-        for (int d = 0; d < l->rank; d++)
-            to |= (uint32_t)layout_part(l, c, d) << layout_shift(whole->layout, d);
-        map.col[i] = pair ? (uint64_t)c << 1 : to;
-    }
-    nv_shared_map_make(g, &map, l, shared_elem_bytes(t), out);
-}
-
-static bool
-write_part(Gen *g, const Value *v, const Type *whole, bool pair, LLVMValueRef base,
-           int64_t element)
-{
-    SharedMap m;
-    Regs *in = nv_regs(g, v);
-    if (!in)
-        return false;
-    base = nv_scratch_part(g, base, element * shared_elem_bytes(v->type));
-    part_map(g, v->type, whole, pair, &m);
-    Guard guard = nv_guard_begin(g, nv_owner(g, v->type->layout));
-    nv_shared_write(g, &m, base, type_elem(v->type), 0, 0, in);
-    nv_guard_end(g, guard);
-    return true;
-}
-
-/* Writes both operands as parts of the result, the second `second` elements behind the
-   first, and reads the result. */
-static bool
-assemble(Gen *g, const Op *op, bool pair, int64_t second)
-{
-    const Value *v = &op->results[0];
-    LLVMValueRef base = nv_scratch(g, op);
-    Regs *out = nv_define(g, v, nv_count(v->type));
-    if (!base || !out || !write_part(g, op_operand(op, 0), v->type, pair, base, 0) ||
-        !write_part(g, op_operand(op, 1), v->type, pair, base, second))
-        return false;
-    nv_barrier(g);
-    nv_scratch_read(g, base, v->type, out);
-    return true;
-}
-
-bool
-nv_cat(Gen *g, const Op *op)
-{
-    const Type *a = op_operand(op, 0)->type, *t = op->results[0].type;
-    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
-    return assemble(g, op, false, a->shape[axis] << layout_shift(t->layout, axis));
-}
-
-bool
-nv_join_exchange(Gen *g, const Op *op)
-{
-    return assemble(g, op, true, 1);
-}
-
-bool
-nv_split_exchange(Gen *g, const Op *op)
-{
-    const Value *x = op_operand(op, 0);
-    LLVMValueRef base = nv_scratch(g, op);
-    Regs *in = nv_regs(g, x);
-    if (!base || !in)
-        return false;
-    nv_scratch_write(g, base, x->type, in);
-    nv_barrier(g);
-    for (int k = 0; k < 2; k++) {
-        const Value *v = &op->results[k];
-        Regs *out = nv_define(g, v, nv_count(v->type));
-        SharedMap m;
-        if (!out)
-            return false;
-        part_map(g, v->type, x->type, true, &m);
-        nv_shared_read(g, &m, nv_scratch_part(g, base, k * shared_elem_bytes(v->type)),
-                       type_elem(v->type), 0, 0, out);
     }
     return true;
 }

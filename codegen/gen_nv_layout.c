@@ -240,11 +240,11 @@ gen_move(Gen *g, const Op *op)
 static bool
 gen_join(Gen *g, const Op *op)
 {
-    const Value *v = &op->results[0];
+    const Value *v = &op->results[0], *x = op_operand(op, 0);
     const Layout *to = v->type->layout, *from = layout_split(g->s, to);
-    if (scratch_bytes_of_op(op))
-        return nv_join_exchange(g, op);
-    Regs *in[2] = {nv_regs(g, op_operand(op, 0)), nv_regs(g, op_operand(op, 1))};
+    if (!from || x->type->layout != from || op_operand(op, 1)->type->layout != from)
+        return needs_exchange(g, op);
+    Regs *in[2] = {nv_regs(g, x), nv_regs(g, op_operand(op, 1))};
     Regs *out = nv_define(g, v, nv_count(v->type));
     for (int i = 0; in[0] && in[1] && out && i < out->n; i++) {
         uint32_t c = layout_at(to, LD_REG, (uint32_t)i);
@@ -261,11 +261,11 @@ gen_split(Gen *g, const Op *op)
 {
     const Value *x = op_operand(op, 0);
     const Layout *from = x->type->layout, *to = layout_split(g->s, from);
-    if (scratch_bytes_of_op(op))
-        return nv_split_exchange(g, op);
     Regs *in = nv_regs(g, x);
     for (int k = 0; k < 2; k++) {
         const Value *v = &op->results[k];
+        if (!to || v->type->layout != to)
+            return needs_exchange(g, op);
         Regs *out = nv_define(g, v, nv_count(v->type));
         for (int i = 0; in && out && i < out->n; i++) {
             uint32_t c = layout_at(to, LD_REG, (uint32_t)i) << 1 | (uint32_t)k;

@@ -457,7 +457,7 @@ nv_reduce(Gen *g, const Op *op)
         if (!out[k] || !nv_regs(g, op_operand(op, k)))
             return false;
     }
-    if (!reduce_registers(&r) || !reduce_lanes(&r))
+    if (!reduce_registers(&r) || (!reduce_is_own(op) && !reduce_lanes(&r)))
         return false;
     if (!scratch_bytes(op, &g->info))
         return give_results(&r, to, out);

@@ -79,6 +79,9 @@ lanes_any(Sema *s, Val cond, Loc loc)
     s->lanes = NULL; /* a reduction is of the tile */
     Val any = call_tl(s, "reduce_or", args, 2, loc);
     s->lanes = lanes;
+    Op *op = val_is_error(any) ? NULL : value_def(any->v, OP_REDUCE);
+    if (op)
+        attr_set_flag(&s->s->mod, &op->attrs, ATTR_OWN);
     return any;
 }
 

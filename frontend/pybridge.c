@@ -268,17 +268,18 @@ py_fe_call(Interp *in, Py fn, const PyCall *c)
     CallArg *args = arena_array(in->a, CallArg, c->n + named->n + 1);
     s->steps = 0;
     s->host = 1;
-    bool ok = true;
+    const FeVal *self = fn->u.fe->self;
+    bool ok = !self || val_is_const(self);
     for (int i = 0; i < c->n && ok; i++) {
         args[i] = (CallArg){py_to_val(s, c->at[i], "it", c->loc), NULL, c->loc, c->loc};
-        ok = !val_is_error(args[i].v);
+        ok = !val_is_error(args[i].v) && val_is_const(args[i].v);
     }
     for (int i = 0; i < named->n && ok; i++) {
         Name name = name_of(&in->s->names,
                             named->key[i]->kind == PY_STR ? named->key[i]->u.str.s : "");
         args[c->n + i] =
             (CallArg){py_to_val(s, named->val[i], "it", c->loc), name, c->loc, c->loc};
-        ok = !val_is_error(args[c->n + i].v);
+        ok = !val_is_error(args[c->n + i].v) && val_is_const(args[c->n + i].v);
     }
     Py v = taken(in, ok ? call_value(s, fn->u.fe, args, c->n + named->n, c->loc) : NULL,
                  &before);
@@ -328,6 +329,14 @@ py_call_host(Sema *s, Py fn, Py args)
     return call_in_module(s, fn, &args, 1, py_dict(module_interp(s->m)), (Loc){0});
 }
 
+/* Of a tensor the host may ask for the type: nothing is computed of it there. */
+static bool
+may_be_asked(Val v)
+{
+    return val_is_const(v) || v->kind == FE_TENSOR || v->kind == FE_DESC ||
+           v->kind == FE_BLOCK_PTR;
+}
+
 Val
 py_call_constexpr(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
 {
@@ -339,7 +348,7 @@ py_call_constexpr(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
         at[count++] = py_from_val(in, fn->self);
     bool known = val_is_const(fn);
     for (int i = 0; i < n && known; i++) {
-        known = val_is_const(args[i].v);
+        known = may_be_asked(args[i].v);
         Py v = py_from_val(in, args[i].v);
         if (args[i].name)
             pydict_set(in, named->u.dict, py_str(in, args[i].name), v);
@@ -355,7 +364,9 @@ py_call_constexpr(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
     int64_t before = in->steps;
     Py f = py_function_of(in, fn->u.func, fn->home);
     Val v = call_in_module(s, f, at, count, named, loc);
-    return sema_step(s, loc, in->steps - before) ? v : val_error();
+    if (!sema_step(s, loc, in->steps - before))
+        return val_error();
+    return v && val_is_const(v) ? v : NULL;
 }
 
 /* ---- Python's methods of a kernel's constants: N.bit_length(), KIND.lower() */

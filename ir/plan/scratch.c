@@ -163,9 +163,44 @@ reduce_result_offset(const Op *op, int k)
 static int64_t
 reduce_bytes(const Op *op)
 {
-    if (!reduce_warp_bits(op) && !reduce_moves(op))
+    if ((!reduce_warp_bits(op) && !reduce_moves(op)) || reduce_is_own(op))
         return 0;
     return reduce_result_offset(op, reduce_in_two(op) ? op->nresult : 0);
+}
+
+/* Can threads do this while others of their warp are elsewhere? */
+static bool
+is_local(const Op *op)
+{
+    switch ((int)op->kind) {
+    case OP_CONST:
+    case OP_SPLAT:
+    case OP_LOAD:
+    case OP_STORE:
+    case OP_FOR:
+    case OP_IF:
+    case OP_WHILE: return true;
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS: return !scratch_bytes_of_op(op);
+    case OP_REDUCE: return reduce_is_own(op);
+    default: return op_is(op, T_ELEMENTWISE) || op_is(op, T_TERMINATOR);
+    }
+}
+
+bool
+reduce_is_own(const Op *op)
+{
+    const Op *loop = op->parent->parent;
+    if (!attr_has(&op->attrs, ATTR_OWN) || !loop || loop->kind != OP_WHILE)
+        return false;
+    for (int i = 0; i < loop->nresult; i++)
+        if (!type_is_tile(loop->results[i].type))
+            return false;
+    for (int k = 0; k < loop->nregion; k++)
+        region_each_deep(loop->regions[k], in)
+            if (in != op && in->parent != op->regions[0] && !is_local(in))
+                return false;
+    return true;
 }
 
 int64_t

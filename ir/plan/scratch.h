@@ -24,6 +24,10 @@ bool scratch_can_shuffle(const Op *op);
 /* How a convert_layout goes through shared memory, if it does. */
 Exchange convert_exchange(const Op *op, const TargetInfo *t);
 
+/* Is this the condition of a loop that each thread runs for its own elements (ATTR_OWN)?
+   Nothing in such a loop needs other threads, and it carries no scalars. */
+bool reduce_is_own(const Op *op);
+
 /* Bits of the warp number along which a reduction combines different elements. */
 uint32_t reduce_warp_bits(const Op *op);
 /* Offset of the partial results of the k-th tile of a reduction: [element of the

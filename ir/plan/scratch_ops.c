@@ -27,29 +27,6 @@ atomic_bytes(const Op *op)
     return one || !op->results[0].uses ? 0 : tile_bytes(t);
 }
 
-/* Tiles that the threads hold as two halves of the joined one need none. */
-static int64_t
-join_bytes(const Op *op)
-{
-    const Type *t = op->results[0].type;
-    const Type *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type;
-    if (!t->layout || !a->layout)
-        return 0;
-    const Layout *half = layout_split(session_of(op), t->layout);
-    return half && a->layout == half && b->layout == half ? 0 : tile_bytes(t);
-}
-
-static int64_t
-split_bytes(const Op *op)
-{
-    const Type *t = op_operand(op, 0)->type;
-    const Type *a = op->results[0].type, *b = op->results[1].type;
-    if (!t->layout || !a->layout)
-        return 0;
-    const Layout *half = layout_split(session_of(op), t->layout);
-    return half && a->layout == half && b->layout == half ? 0 : tile_bytes(t);
-}
-
 int64_t
 second_offset(const Op *op)
 {
@@ -84,9 +61,6 @@ scratch_bytes_of_op(const Op *op)
     case OP_ATOMIC_CAS: return atomic_bytes(op);
     case OP_GATHER: return second_bytes(op, op->results[0].type->layout);
     case OP_HISTOGRAM: return second_bytes(op, op_operand(op, 0)->type->layout);
-    case OP_CAT: return tile_bytes(op->results[0].type);
-    case OP_JOIN: return join_bytes(op);
-    case OP_SPLIT: return split_bytes(op);
     case OP_SCAN: return scan_scratch(op);
     case OP_TENSOR_MAP: return TENSOR_MAP_BYTES;
     default: return 0;

@@ -12,10 +12,15 @@
    whose factor is no integer (ir/analysis/affine.h).
 
    A loop of dots that counts down, from lo to above a constant hi, can be pipelined like
-   any other then. Its index becomes max(lo + %i * step, hi + 1), which changes no value.
+   any other then. Its index becomes max(lo + %i * step, least), which changes no value.
    The max keeps later passes from splitting the sum into the base of a tensor, lo, and a
-   negative coordinate in it. */
+   negative coordinate in it. What divides lo and step divides `least`, too, the least of
+   such above hi: masks that compare with the index stay constant for as many elements.
+   Comparisons alone get the sum without the max: %c < lo + %i * step is the bound lo of a
+   row, in which %c - %i * step is the place. */
 #include "ir/analysis/affine.h"
+#include "ir/analysis/axis.h"
+#include "ir/base/util.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
@@ -78,11 +83,40 @@ count(Op *loop, Value *n, Value *at, Op *first)
     op_set_operand(first, 0, round);
 }
 
+/* The least index above hi of a loop that counts down from lo by `by`. */
+static int64_t
+least_index(Axis *axis, const Value *lo, int64_t hi, int64_t by)
+{
+    int64_t g = gcd_i64(axis_of(axis, lo)->div[0], by);
+    int64_t least = (hi + g) / g * g;
+    return least <= INT32_MAX ? least : hi + 1;
+}
+
+static bool
+only_compares(const Op *op)
+{
+    if (op->kind != OP_SPLAT)
+        return op->kind == OP_CMPI;
+    value_each_use(&op->results[0], u)
+        if (u->user->kind != OP_CMPI)
+            return false;
+    return true;
+}
+
+/* Comparisons with `at` are made with `bare`, which is the same number. */
+static void
+compare_bare(Value *at, Value *bare)
+{
+    value_each_use(at, u)
+        if (only_compares(u->user))
+            op_set_operand(u->user, u->index, bare);
+}
+
 static bool
 visit(void *user, Op *op)
 {
     Const lo, hi, step;
-    (void)user;
+    Axis *axis = user;
     if (op->kind != OP_FOR || !value_const(op_operand(op, 2), &step))
         return false;
     bool from_zero = value_const(op_operand(op, 0), &lo) && !lo.i;
@@ -101,16 +135,17 @@ visit(void *user, Op *op)
         count(op, rounds_up(&b, end, by), at, at->op);
         return true;
     }
+    int64_t least = least_index(axis, begin, hi.i, -step.i);
     Value *far = build_binary(&in, OP_MUL, round, by);
-    Value *at = build_binary(&in, OP_ADD, begin, far);
-    at = build_binary(&in, OP_MAXS, at, build_int(&in, begin->type, hi.i + 1));
+    Value *bare = build_binary(&in, OP_ADD, begin, far);
+    Value *at = build_binary(&in, OP_MAXS, bare, build_int(&in, begin->type, least));
     count(op, rounds_down(&b, begin, end, -step.i), at, far->op);
+    compare_bare(at, bare);
     return true;
 }
 
 bool
 pass_rounds(Func *f, PassCx *cx)
 {
-    (void)cx;
-    return pass_walk(f->body, visit, NULL);
+    return pass_walk(f->body, visit, axis_new(f, &cx->s->tmp));
 }

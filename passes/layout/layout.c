@@ -89,16 +89,63 @@ give_data_default(Layouts *p, Op *op)
     layout_flow(p, true);
 }
 
+/* A layout of v in which what its user splits off next has its default; NULL: nothing is
+   split off. Halves of halves are then exchanged once. */
+static const Layout *
+for_next_split(Layouts *p, const Value *v, int depth)
+{
+    enum { DEPTH = 8 };
+    const Op *op = v->uses ? v->uses->user : NULL;
+    const Value *r = op && op->nresult ? &op->results[0] : NULL;
+    if (!r || v->uses->next || depth > DEPTH || !type_is_tile(r->type))
+        return NULL;
+    const Layout *l = r->type->layout ? r->type->layout : for_next_split(p, r, depth + 1);
+    if (op->kind == OP_SPLIT)
+        return layout_join(p->s, l ? l : layout_default(p, r->type));
+    return l && op_is(op, T_SHAPE) ? layout_operand(p->s, op, l) : NULL;
+}
+
 static void
 give_default(Layouts *p, Op *op)
 {
-    for (int i = 0; i < op->nresult; i++)
-        layout_give(p, &op->results[i], layout_default(p, op->results[i].type));
+    for (int i = 0; i < op->nresult; i++) {
+        Value *v = &op->results[i];
+        const Layout *l = op->kind == OP_SPLIT ? for_next_split(p, v, 0) : NULL;
+        layout_give(p, v, l ? l : layout_default(p, v->type));
+    }
     for (int k = 0; k < op->nregion; k++)
         for (int i = 0; i < op->regions[k]->narg; i++) {
             Value *v = op->regions[k]->args[i];
             layout_give(p, v, layout_default(p, v->type));
         }
+}
+
+/* Tiles one behind the other are pairs whose halves are moved apart:
+
+       %z = cat %x, %y {axis=a}  =>  %p = join %x, %y as [outer, inner]
+                                     %z = trans %p to [outer, 2, inner], reshaped
+
+   so that only one operation, the conversion of a layout, exchanges elements. */
+static void
+lower_cat(Layouts *p, Op *op)
+{
+    (void)p;
+    if (op->kind != OP_CAT)
+        return;
+    const Type *t = op_operand(op, 0)->type, *to = op->results[0].type;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    int64_t flat[2] = {1, 1};
+    for (int d = 0; d < t->rank; d++)
+        flat[d >= axis] *= t->shape[d];
+    Builder b = builder_before(op);
+    b.loc = op->loc;
+    Value *in[2];
+    for (int i = 0; i < 2; i++)
+        in[i] = build_reshape(&b, op_operand(op, i), 2, flat);
+    Value *v = &build_op(&b, OP_JOIN, in, 2, NULL, NULL, 1)->results[0];
+    v = build_trans(&b, v, (const int64_t[]){0, 2, 1});
+    value_replace(&op->results[0], build_reshape(&b, v, to->rank, to->shape));
+    op_erase(op);
 }
 
 void
@@ -107,6 +154,7 @@ layout_place(Layouts *p)
     enum { ROUNDS = 8 }; /* a value carried through k nested loops takes k + 1 rounds */
     Func *f = p->f;
     layout_more_warps(f);
+    each_op(p, f->body, lower_cat, 0);
     p->axis = axis_new_nowrap(f, &p->s->tmp); /* address arithmetic does not wrap */
     map_init(&p->dots, &p->s->tmp);
     map_init(&p->operands, &p->s->tmp);

@@ -122,6 +122,33 @@ fix_scan(Layouts *p, Op *op)
     fix_results(p, op, t->layout);
 }
 
+/* Pairs are joined and split in the registers of a thread: the layout of one side follows
+   from the other, or else that of the whole tile does from a half of it, and the whole is
+   converted, which no two threads do in turns. */
+static void
+fix_join(Layouts *p, Op *op)
+{
+    const Layout *half = layout_split(p->s, op->results[0].type->layout);
+    if (!half)
+        half = op_operand(op, 0)->type->layout;
+    const Type *t = type_with_layout(p->s->types, op_operand(op, 0)->type, half);
+    want_all(p, op, 0, t);
+    if (half != layout_split(p->s, op->results[0].type->layout))
+        fix_results(p, op, layout_join(p->s, half));
+}
+
+static void
+fix_split(Layouts *p, Op *op)
+{
+    const Type *t = op_operand(op, 0)->type;
+    if (!layout_split(p->s, t->layout)) {
+        const Layout *whole = layout_join(p->s, op->results[0].type->layout);
+        t = type_with_layout(p->s->types, t, whole);
+        want(p, op, 0, t);
+    }
+    fix_results(p, op, layout_split(p->s, t->layout));
+}
+
 /* A value that a loop carries has one layout: that of the argument inside, where the work
    is. Results may have got another one from their users behind the loop, and initial
    values from their own computation; both are adapted. */
@@ -156,8 +183,10 @@ layout_fix(Layouts *p, Op *op)
         fix_scan(p, op);
     } else if (op->kind == OP_DOT) {
         fix_dot(p, op);
-    } else if (op->kind == OP_SPLIT) {
-        fix_results(p, op, layout_split(p->s, op_operand(op, 0)->type->layout));
+    } else if (op->kind == OP_JOIN && type_is_tile(op_operand(op, 0)->type)) {
+        fix_join(p, op);
+    } else if (op->kind == OP_SPLIT && type_is_tile(op->results[0].type)) {
+        fix_split(p, op);
     } else if (op_is(op, T_TERMINATOR)) {
         fix_terminator(p, op);
     } else if (op->nresult && type_is_tile(op->results[0].type) &&
