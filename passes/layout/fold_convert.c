@@ -9,6 +9,8 @@
 
    This needs the conversion to be the only use. After a reduction, threads must also not
    get to hold many more copies than before, since each copy is read from shared memory.
+   Work on one element, such as a scale or a cast, may stand between the two: it is done
+   in the layout behind the conversion if a thread has no more elements there.
 
    Elements that are widened in front of a conversion are widened behind it instead. Half
    as many bytes go through shared memory, and half as much of it is needed:
@@ -57,17 +59,65 @@ is_vector(const Op *op)
     return op->kind == OP_LOCAL_LOAD && op->results[0].type->rank == 1;
 }
 
-static bool
-fold(Op *convert, const TargetInfo *t)
+/* The operand of an elementwise op with one result that is neither a constant nor one
+   value for all elements; NULL: there are several, or none. */
+static Value *
+worked_on(const Op *op)
 {
-    Value *v = op_operand(convert, 0);
+    Value *found = NULL;
+    if (!op_is(op, T_ELEMENTWISE) || op->nresult != 1 || op->nregion)
+        return NULL;
+    for (int i = 0; i < op->noperand; i++) {
+        Value *v = op_operand(op, i);
+        if (v->op && (v->op->kind == OP_CONST || v->op->kind == OP_SPLAT))
+            continue;
+        if (found || !type_is_tile(v->type))
+            return NULL;
+        found = v;
+    }
+    return found;
+}
+
+/* op works on elements in layout l. */
+static void
+work_in(Session *s, Op *op, const Layout *l)
+{
+    Value *v = &op->results[0], *from = worked_on(op);
+    Builder b = builder_before(op);
+    Map none;
+    map_init(&none, &s->tmp);
+    for (int i = 0; i < op->noperand; i++) {
+        Value *x = op_operand(op, i);
+        if (x == from || !type_is_tile(x->type))
+            continue;
+        Op *copy = op_clone(&b, x->op, &none);
+        value_set_type(&copy->results[0], type_with_layout(s->types, x->type, l));
+        op_set_operand(op, i, &copy->results[0]);
+    }
+    value_set_type(v, type_with_layout(s->types, v->type, l));
+}
+
+static bool
+fold(Op *convert, PassCx *cx)
+{
+    enum { MOST_WORK = 8 };
     const Type *to = convert->results[0].type;
-    if (!v->op || !v->uses || v->uses->next || !is_exchange(v->op, to, t) ||
-        !(scratch_bytes(convert, t) || is_vector(v->op)))
+    Value *v = op_operand(convert, 0);
+    Op *work[MOST_WORK];
+    int n = 0;
+    while (n < MOST_WORK && v->op && v->uses && !v->uses->next && worked_on(v->op)) {
+        work[n++] = v->op;
+        v = worked_on(v->op);
+    }
+    if (!v->op || !v->uses || v->uses->next || !is_exchange(v->op, to, &cx->target) ||
+        !(scratch_bytes(convert, &cx->target) || is_vector(v->op)) ||
+        (n && layout_regs(to->layout) > layout_regs(v->type->layout)))
         return false;
-    value_replace(&convert->results[0], v);
+    for (int i = 0; i < n; i++)
+        work_in(cx->s, work[i], to->layout);
+    value_replace(&convert->results[0], op_operand(convert, 0));
     op_erase(convert);
-    value_set_type(v, to);
+    value_set_type(v, type_with_layout(cx->s->types, v->type, to->layout));
     return true;
 }
 
@@ -174,7 +224,7 @@ visit(void *user, Op *op)
     if (op->kind != OP_CONVERT_LAYOUT)
         return false;
     bool moved = widen_behind(op, cx);
-    return fold(op, &cx->target) || moved;
+    return fold(op, cx) || moved;
 }
 
 bool

@@ -246,6 +246,7 @@ try_choice(Search *s, const Choice *c)
     s->cost = least;
 }
 
+/* Is there a tile of several dimensions whose layout matters? */
 static bool
 is_worth(const Func *f, int *ops)
 {
@@ -254,7 +255,8 @@ is_worth(const Func *f, int *ops)
     {
         if (op_is(op, T_DOT))
             return false;
-        moves |= layout_is_access(op) && op_operand(op, 0)->type->rank > 1;
+        moves |= (layout_is_access(op) || op->kind == OP_REDUCE || op->kind == OP_SCAN) &&
+                 op_operand(op, 0)->type->rank > 1;
         ++*ops;
     }
     return moves;
