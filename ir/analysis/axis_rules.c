@@ -136,7 +136,24 @@ math_range(OpKind k, const AxisFacts *x, const AxisFacts *y, int64_t *lo, int64_
     return true;
 }
 
-/* The result of wrapping arithmetic: its bounds, and whether it cannot have wrapped. */
+/* Is v made of constants and indices alone, so that its bounds are values that it has? */
+static bool
+is_attained(const Value *v, int depth)
+{
+    enum { DEPTH = 8 };
+    const Op *op = v->op;
+    if (!op || depth > DEPTH || !(op_is(op, T_SHAPE) || op->kind == OP_ADD ||
+                                  op->kind == OP_CONST || op->kind == OP_ARANGE ||
+                                  op->kind == OP_SPLAT || op->kind == OP_CONVERT_LAYOUT))
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!is_attained(op_operand(op, i), depth + 1))
+            return false;
+    return true;
+}
+
+/* The result of wrapping arithmetic: its bounds, and whether it cannot have wrapped. What
+   is taken not to wrap does where a constant index passes the end of its type. */
 static bool
 arith_range(AxisFacts *f, const Op *op, const AxisFacts *x, const AxisFacts *y,
             bool nowrap)
@@ -145,13 +162,14 @@ arith_range(AxisFacts *f, const Op *op, const AxisFacts *x, const AxisFacts *y,
     int64_t lo = 0, hi = -1, least, most;
     bool exact = math_range(op->kind, x, y, &lo, &hi);
     full_range(t, &least, &most);
-    nowrap |= attr_has(&op->attrs, ATTR_NOWRAP);
+    bool fits = exact && lo >= least && hi <= most;
+    nowrap = attr_has(&op->attrs, ATTR_NOWRAP) ||
+             (nowrap && (fits || !is_attained(&op->results[0], 0)));
     if (exact && nowrap) {
         lo = max_i64(lo, least);
         hi = min_i64(hi, most);
     }
     set_range(f, t, exact, lo, hi);
-    bool fits = exact && lo >= least && hi <= most;
     return type_bits(t) == 64 || nowrap || fits;
 }
 

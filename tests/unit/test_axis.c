@@ -294,6 +294,21 @@ START_TEST(offsets_that_may_wrap)
 }
 END_TEST
 
+/* What is taken not to wrap does where a constant index passes the end of its type: a mask
+   of eight lanes, then none, is not one of sixteen. */
+START_TEST(constants_that_wrap)
+{
+    Text x = read_text("  %r = arange {start=0} : tile<512xi32>\n"
+                       "  %c = const {value=2147483640} : tile<512xi32>\n"
+                       "  %o = add %r, %c : tile<512xi32>\n"
+                       "  %z = const {value=0} : tile<512xi32>\n"
+                       "  %m = cmpi %o, %z {pred=\"sgt\"} : tile<512xi1>\n");
+    Axis *address = axis_new_nowrap(x.f, &x.s->tmp);
+    ck_assert_int_eq(facts(&x, address, "m").constancy[0], 8);
+    session_free(x.s);
+}
+END_TEST
+
 /* -3, -2, -1, 0, ...: unsigned, the first three are the largest of all. */
 START_TEST(negative_numbers_widened)
 {
@@ -398,6 +413,7 @@ main(void)
     tcase_add_test(c, facts_hold);
     tcase_add_test(c, vector_add_is_a_run);
     tcase_add_test(c, offsets_that_may_wrap);
+    tcase_add_test(c, constants_that_wrap);
     tcase_add_test(c, negative_numbers_widened);
     tcase_add_test(c, loops_reach_a_fixpoint);
     tcase_add_test(c, while_carries_what_its_body_yields);
