@@ -312,9 +312,42 @@ grow_older(State *s)
             s->at.at[i].age++;
 }
 
+/* Whom the accesses `now` have to meet behind those of s; 0: nobody. */
+static int
+meeting(const State *s, const State *now)
+{
+    int meet = 0;
+    for (int i = 0; i < now->at.n; i++) {
+        int one = conflicts(s, &now->at.at[i]);
+        meet = meet && one && meet != one ? MEET_ALL : one ? one : meet;
+    }
+    return meet;
+}
+
+/* Warpgroups take turns from here to pingpong_arrive: at a barrier in between the first
+   would wait for those that wait for their turn. What a turn needs is met in front of
+   it. */
+static void
+visit_turn(Barriers *b, Op *op, State *s)
+{
+    State turn = {0};
+    for (Op *at = op->next; at && at->kind != OP_PINGPONG_ARRIVE; at = at->next) {
+        State now = accesses(b, at);
+        for (int i = 0; i < now.at.n; i++)
+            state_add(b, &turn, now.at.at[i]);
+    }
+    int meet = meeting(s, &turn);
+    if (meet)
+        put_barrier(b, op, s, meet);
+}
+
 static void
 visit_op(Barriers *b, Op *op, State *s)
 {
+    if (op->kind == OP_PINGPONG_WAIT) {
+        visit_turn(b, op, s);
+        return;
+    }
     if (op_is_dot_wait(op)) {
         retire(b, s, wait_pending(op));
         return;
@@ -346,11 +379,7 @@ visit_op(Barriers *b, Op *op, State *s)
     if (bytes)
         visit_scratch(b, op, bytes, s);
     State now = accesses(b, op);
-    int meet = 0;
-    for (int i = 0; i < now.at.n; i++) {
-        int one = conflicts(s, &now.at.at[i]);
-        meet = meet && one && meet != one ? MEET_ALL : one ? one : meet;
-    }
+    int meet = meeting(s, &now);
     if (meet)
         put_barrier(b, op, s, meet);
     for (int i = 0; i < now.at.n; i++)

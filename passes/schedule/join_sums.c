@@ -19,8 +19,9 @@
      operands stay in flight over its end only by place_waits.c, writes_late.
 
    So the wait between two dots that add up is dropped if nothing in between asks for it,
-   and what the first one reads has been read behind the wait for the last one. Fences of
-   registers (wgmma.fence) are code generation's, one in front of each dot.
+   and, in a loop, if it only carries the sums; what the first one reads has been read
+   behind the wait for the last one. Fences of registers (wgmma.fence) are code
+   generation's, one in front of each dot.
 
    rotate_loop.c joins the sums of a loop with roles before it looks for dots in a row,
    and wants stages released when the last one is done; place_waits.c those of all other
@@ -89,13 +90,30 @@ asks_for_wait(const Op *dot, const Op *op, Arena *a)
     return asks;
 }
 
+/* Does a loop use the sums that `dot` ends up in in the iteration that makes them? What
+   its dots read is then held for longer, and what is made of the sums takes shared memory
+   of its own: a backward pass of linear attention lost the second program of an SM to it,
+   and 10 % (H200, 2026-11-27, tests/gpu/loops.py --only linear_bwd). */
+static bool
+used_at_once(const Op *dot)
+{
+    bool at_once = false;
+    for (const Op *more = dot_adding_to(dot); more; more = dot_adding_to(dot))
+        dot = more;
+    const Op *last = dot_wait(dot);
+    if (!last || !op_in_loop(last))
+        return false;
+    value_each_use(&last->results[0], u) at_once |= u->user->kind != OP_YIELD;
+    return at_once;
+}
+
 /* The dot behind `wait`, full and for `dot`, that needs no wait for it; NULL: none. */
 static Op *
 joins(const Op *dot, const Op *wait, bool early, Arena *a)
 {
     Op *next = dot_adding_to(dot);
     const Op *last = next ? dot_wait(next) : NULL;
-    if (!last || attr_has(&next->attrs, ATTR_MAX_IMPRECISE) ||
+    if (!last || attr_has(&next->attrs, ATTR_MAX_IMPRECISE) || used_at_once(next) ||
         !fits_rings(wait, next, early ? next : last))
         return NULL;
     for (const Op *op = wait->next; op != next; op = op->next)

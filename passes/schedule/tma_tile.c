@@ -346,6 +346,14 @@ mask_part(TmaTile *r, const Value *v, Where at, int depth)
 
 /* ---- dimensions */
 
+/* Is a value with this range below 0 at times, as the counter of range(-4, 0) is? Of a
+   range that begins with the least number of its type nothing is known. */
+static bool
+is_negative(const AxisFacts *x)
+{
+    return x->hi < 0 || (x->lo < 0 && x->lo > INT32_MIN);
+}
+
 /* Is p at least 0, if what arguments and memory hold is? */
 static bool
 counts_up(TmaTile *r, const Poly *p)
@@ -356,8 +364,10 @@ counts_up(TmaTile *r, const Poly *p)
         int64_t lo = p->t[i].k, hi = lo;
         for (int k = 0; k < p->t[i].n; k++) {
             AxisFacts x = *axis_of(r->axis, p->t[i].x[k]);
-            x.lo = max_i64(x.lo, 0);
-            x.hi = max_i64(x.hi, 0);
+            if (!is_negative(&x)) {
+                x.lo = max_i64(x.lo, 0);
+                x.hi = max_i64(x.hi, 0);
+            }
             if (!times_range(&x, &lo, &hi))
                 return false;
         }
@@ -485,15 +495,36 @@ extra(TmaTile *r, const PolyTerm *t)
     return true;
 }
 
-/* Does a part of the address decrease, as with `n - 1 - i`? What it is subtracted from
-   must then be in the same index: an index below 0 is outside of the tensor, wherever
-   that begins. */
+/* Is the term an index that is below 0 at times? */
 static bool
-falls(const TmaTile *r, const Poly *p)
+is_below(TmaTile *r, const PolyTerm *t)
+{
+    bool below = false;
+    r->axis = r->axis ? r->axis : axis_new(r->f, &r->s->tmp);
+    for (int k = 0; k < t->n; k++)
+        below |= !is_fixed(r, t->x[k]) && is_negative(axis_of(r->axis, t->x[k]));
+    return below;
+}
+
+/* Does a part of the address decrease, as with `n - 1 - i`, or count from below 0? What it
+   is subtracted from, or added to, must then be in the same index: an index below 0 is
+   outside of the tensor, wherever that begins. */
+static bool
+falls(TmaTile *r, const Poly *p)
 {
     for (int i = 0; i < p->n; i++)
-        if (p->t[i].k < 0 && !fixed_term(r, &p->t[i]))
+        if ((p->t[i].k < 0 && !fixed_term(r, &p->t[i])) || is_below(r, &p->t[i]))
             return true;
+    return false;
+}
+
+/* May an index that no mask bounds be below 0, as far as ranges tell? */
+static bool
+is_in_front(TmaTile *r, const Poly *at)
+{
+    for (int i = 0; i < at->n; i++)
+        if (is_below(r, &at->t[i]))
+            return !counts_up(r, at);
     return false;
 }
 
@@ -572,6 +603,8 @@ place(TmaTile *r)
     r->nwhole = unplaced;
     for (int i = 0; i < r->n; i++) {
         TmaDim *d = &r->dim[i];
+        if (!d->bounded && is_in_front(r, &d->at))
+            return why;
         if (!d->bounded) /* nothing is clipped */
             d->size = poly_const(d->at.n || d->kind ? UNBOUNDED : d->box);
     }

