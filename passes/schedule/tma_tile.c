@@ -506,8 +506,8 @@ is_below(TmaTile *r, const PolyTerm *t)
     return below;
 }
 
-/* Does a part of the address decrease, as with `n - 1 - i`, or count from below 0? What it
-   is subtracted from, or added to, must then be in the same index: an index below 0 is
+/* Does a part of the address decrease, as with `n - 1 - i`, or count from below 0? What
+   it is subtracted from, or added to, must then be in the same index: an index below 0 is
    outside of the tensor, wherever that begins. */
 static bool
 falls(TmaTile *r, const Poly *p)

@@ -294,8 +294,8 @@ START_TEST(offsets_that_may_wrap)
 }
 END_TEST
 
-/* What is taken not to wrap does where a constant index passes the end of its type: a mask
-   of eight lanes, then none, is not one of sixteen. */
+/* What is taken not to wrap does where a constant index passes the end of its type: a
+   mask of eight lanes, then none, is not one of sixteen. */
 START_TEST(constants_that_wrap)
 {
     Text x = read_text("  %r = arange {start=0} : tile<512xi32>\n"
