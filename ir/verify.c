@@ -74,9 +74,12 @@ takes_last(const Op *dot)
     return true;
 }
 
+/* Of ops that are what their rules say, since it looks at several at once. */
 static void
 check_async(Verifier *v, const Op *op)
 {
+    if (v->errors)
+        return;
     if (op_is_dot_wait(op) && !waits_for(op))
         violation(v, op, "a dot whose sums it returns may be in flight behind it");
     if (op_is_async_dot(op) && attr_has(&op->attrs, ATTR_MAX_IMPRECISE) &&

@@ -19,8 +19,8 @@
      operands stay in flight over its end only by place_waits.c, writes_late.
 
    So the wait between two dots that add up is dropped if nothing in between asks for it,
-   and, in a loop, if it only carries the sums; what the first one reads has been read
-   behind the wait for the last one. Fences of registers (wgmma.fence) are code
+   and, in a loop without roles, if it only carries the sums; what the first one reads has
+   been read behind the wait for the last one. Fences of registers (wgmma.fence) are code
    generation's, one in front of each dot.
 
    rotate_loop.c joins the sums of a loop with roles before it looks for dots in a row,
@@ -113,8 +113,8 @@ joins(const Op *dot, const Op *wait, bool early, Arena *a)
 {
     Op *next = dot_adding_to(dot);
     const Op *last = next ? dot_wait(next) : NULL;
-    if (!last || attr_has(&next->attrs, ATTR_MAX_IMPRECISE) || used_at_once(next) ||
-        !fits_rings(wait, next, early ? next : last))
+    if (!last || attr_has(&next->attrs, ATTR_MAX_IMPRECISE) ||
+        (early && used_at_once(next)) || !fits_rings(wait, next, early ? next : last))
         return NULL;
     for (const Op *op = wait->next; op != next; op = op->next)
         if (!op || asks_for_wait(dot, op, a))

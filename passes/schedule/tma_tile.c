@@ -9,6 +9,7 @@
 
 #include "ir/base/util.h"
 #include "ir/edit.h"
+#include "ir/fold.h"
 
 #include <string.h>
 
@@ -346,12 +347,14 @@ mask_part(TmaTile *r, const Value *v, Where at, int depth)
 
 /* ---- dimensions */
 
-/* Is a value with this range below 0 at times, as the counter of range(-4, 0) is? Of a
-   range that begins with the least number of its type nothing is known. */
+/* Is v the counter of a loop that begins below 0, as that of range(-4, n) does? */
 static bool
-is_negative(const AxisFacts *x)
+begins_below(const Value *v)
 {
-    return x->hi < 0 || (x->lo < 0 && x->lo > INT32_MIN);
+    const Op *loop = v->op || v->index ? NULL : v->region->parent;
+    Const first;
+    return loop && loop->kind == OP_FOR && value_const(op_operand(loop, 0), &first) &&
+           first.i < 0;
 }
 
 /* Is p at least 0, if what arguments and memory hold is? */
@@ -364,7 +367,7 @@ counts_up(TmaTile *r, const Poly *p)
         int64_t lo = p->t[i].k, hi = lo;
         for (int k = 0; k < p->t[i].n; k++) {
             AxisFacts x = *axis_of(r->axis, p->t[i].x[k]);
-            if (!is_negative(&x)) {
+            if (!begins_below(p->t[i].x[k])) {
                 x.lo = max_i64(x.lo, 0);
                 x.hi = max_i64(x.hi, 0);
             }
@@ -497,12 +500,11 @@ extra(TmaTile *r, const PolyTerm *t)
 
 /* Is the term an index that is below 0 at times? */
 static bool
-is_below(TmaTile *r, const PolyTerm *t)
+is_below(const PolyTerm *t)
 {
     bool below = false;
-    r->axis = r->axis ? r->axis : axis_new(r->f, &r->s->tmp);
     for (int k = 0; k < t->n; k++)
-        below |= !is_fixed(r, t->x[k]) && is_negative(axis_of(r->axis, t->x[k]));
+        below |= begins_below(t->x[k]);
     return below;
 }
 
@@ -510,10 +512,10 @@ is_below(TmaTile *r, const PolyTerm *t)
    it is subtracted from, or added to, must then be in the same index: an index below 0 is
    outside of the tensor, wherever that begins. */
 static bool
-falls(TmaTile *r, const Poly *p)
+falls(const TmaTile *r, const Poly *p)
 {
     for (int i = 0; i < p->n; i++)
-        if ((p->t[i].k < 0 && !fixed_term(r, &p->t[i])) || is_below(r, &p->t[i]))
+        if ((p->t[i].k < 0 && !fixed_term(r, &p->t[i])) || is_below(&p->t[i]))
             return true;
     return false;
 }
@@ -523,7 +525,7 @@ static bool
 is_in_front(TmaTile *r, const Poly *at)
 {
     for (int i = 0; i < at->n; i++)
-        if (is_below(r, &at->t[i]))
+        if (is_below(&at->t[i]))
             return !counts_up(r, at);
     return false;
 }

@@ -1,6 +1,6 @@
-/* Operations whose elements change threads, in random layouts: scans, gather, cat, join,
-   split, histograms, the old values of atomics; right elements and no race.
-   [SEED [COUNT]] */
+/* Operations whose elements change threads, in random layouts: scans, gather, histograms,
+   the old values of atomics; right elements and no race. (Conversions, by which join, split
+   and cat exchange: test_exchange.) [SEED [COUNT]] */
 #include "tests/sim/layouts.h"
 
 #include <stdio.h>
@@ -145,36 +145,6 @@ gather(Case *c)
 }
 
 static void
-cat(Case *c)
-{
-    int a = layout(c, c->bits, 0), b = layout(c, c->bits, 0),
-        l = layout(c, c->bits + 1, 0);
-    int x = load(c, 'p', c->n, a), y = load(c, 'q', c->n, b), z = define(c);
-    text_add(&c->body, "cat %%v%d, %%v%d {axis=0} : tile<%dxi32, #l%d>\n", x, y, 2 * c->n,
-             l);
-    memcpy(c->want, c->p, (size_t)c->n * 4);
-    memcpy(c->want + c->n, c->q, (size_t)c->n * 4);
-    store(c, z, 2 * c->n, l);
-}
-
-static void
-join(Case *c)
-{
-    int a = layout(c, c->bits, 0), l = layout(c, c->bits + 1, 2);
-    int x = load(c, 'p', c->n, a), y = load(c, 'q', c->n, a), j = define(c);
-    text_add(&c->body, "join %%v%d, %%v%d : tile<%dx2xi32, #l%d>\n", x, y, c->n, l);
-    int b = layout(c, c->bits, 0);
-    text_add(&c->body,
-             "  %%s0, %%s1 = split %%v%d : tile<%dxi32, #l%d>, tile<%dxi32, #l%d>\n", j,
-             c->n, b, c->n, b);
-    int z = define(c);
-    text_add(&c->body, "sub %%s0, %%s1 : tile<%dxi32, #l%d>\n", c->n, b);
-    for (int k = 0; k < c->n; k++)
-        c->want[k] = c->p[k] - c->q[k];
-    store(c, z, c->n, b);
-}
-
-static void
 histogram(Case *c)
 {
     int lg = random_between(&c->r, 1, 6), bins = 1 << lg;
@@ -237,7 +207,7 @@ static int seed = 1, count = 60;
 
 START_TEST(random_moves_are_right)
 {
-    static void (*const kinds[])(Case *) = {scan, gather, cat, join, histogram, atomic};
+    static void (*const kinds[])(Case *) = {scan, gather, histogram, atomic};
     for (int i = 0; i < count; i++) {
         static Case c;
         c = (Case){.r = {.state = (uint64_t)seed * 1000003u + (uint64_t)i}};
