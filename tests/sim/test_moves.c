@@ -1,6 +1,6 @@
 /* Operations whose elements change threads, in random layouts: scans, gather, histograms,
-   the old values of atomics; right elements and no race. (Conversions, by which join, split
-   and cat exchange: test_exchange.) [SEED [COUNT]] */
+   the old values of atomics; right elements and no race. Join, split and cat exchange by
+   conversions: test_exchange. [SEED [COUNT]] */
 #include "tests/sim/layouts.h"
 
 #include <stdio.h>
@@ -219,7 +219,7 @@ START_TEST(random_moves_are_right)
             c.p[k] = random_between(&c.r, -9, 9);
             c.q[k] = random_between(&c.r, -9, 9);
         }
-        kinds[i % 6](&c);
+        kinds[i % (int)COUNT_OF(kinds)](&c);
         Text s = {0};
         text_add(&s, "%s", c.head.at);
         text_add(&s,
