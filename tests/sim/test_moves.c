@@ -219,7 +219,7 @@ START_TEST(random_moves_are_right)
             c.p[k] = random_between(&c.r, -9, 9);
             c.q[k] = random_between(&c.r, -9, 9);
         }
-        kinds[i % (int)COUNT_OF(kinds)](&c);
+        kinds[i % (int)(sizeof kinds / sizeof *kinds)](&c);
         Text s = {0};
         text_add(&s, "%s", c.head.at);
         text_add(&s,
