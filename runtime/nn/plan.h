@@ -100,9 +100,6 @@ typedef struct GemmWay {
     GemmCost cost;
 } GemmWay;
 
-/* Lines of the cache that 128 bytes of a row lie in, as they count: neighbours have the
-   rest of one. `rows`: as GemmAsk's. */
-double gemm_lines(int rows);
 /* What goes on at once takes little more than the slowest of it, but some. */
 double gemm_at_once(double products, double memory, double cache);
 /* Operands, as in `across`, that packing transposes: they lie along k behind it. */

@@ -284,8 +284,10 @@ straight(const GemmAsk *q, const GemmWay *w, bool maps, double *longer)
     return large ? q->math == GEMM_FP8 ? 0.6 : 0.75 : 0.5;
 }
 
-double
-gemm_lines(int rows)
+/* Lines of the cache that 128 bytes of a row lie in, as they count: neighbours have the
+   rest of one. `rows`: as GemmAsk's. */
+static double
+lines(int rows)
 {
     return rows >= GEMM_LINE ? 1 : 2.28 - 1.3 * rows / GEMM_LINE;
 }
@@ -371,8 +373,8 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps, double
                     (high + across) * t->k * q->bytes;
     /* TMA writes rows that are not there, too, which is half the work */
     double vain = (t->m - high + t->n - across) / (high + across);
-    double of_row_a = w->pack_a || !maps ? 1 : gemm_lines(q->a_rows);
-    double of_row_b = w->pack_b || !maps ? 1 : gemm_lines(q->b_rows);
+    double of_row_a = w->pack_a || !maps ? 1 : lines(q->a_rows);
+    double of_row_b = w->pack_b || !maps ? 1 : lines(q->b_rows);
     double read_a = (high + t->m) / 2 * of_row_a;
     double read_b = (across + t->n) / 2 * of_row_b;
     /* where rows begin off the lines, neighbours that run in clusters share the wider */

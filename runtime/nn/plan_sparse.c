@@ -194,11 +194,13 @@ begin(const GemmTile *t)
     return (first_loads + t->m * t->n / results) * (t->resident > 1 ? hidden : 1);
 }
 
-/* Operands that no tensor map takes are packed, or loaded by threads. */
+/* Lines of the cache that 128 bytes of a row lie in, as they count here (fewer than for
+   gemm_lines, since dropped blocks are not read). Operands that no tensor map takes are
+   packed, or loaded by threads. */
 static double
 read_lines(int rows)
 {
-    return rows < GEMM_MAP_ROWS ? 1 : gemm_lines(rows);
+    return rows < GEMM_MAP_ROWS || rows >= GEMM_LINE ? 1 : 1.9 - 0.9 * rows / GEMM_LINE;
 }
 
 static Load
