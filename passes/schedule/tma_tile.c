@@ -9,7 +9,6 @@
 
 #include "ir/base/util.h"
 #include "ir/edit.h"
-#include "ir/fold.h"
 
 #include <string.h>
 
@@ -347,14 +346,29 @@ mask_part(TmaTile *r, const Value *v, Where at, int depth)
 
 /* ---- dimensions */
 
-/* Is v the counter of a loop that begins below 0, as that of range(-4, n) does? */
+static bool counts_up(TmaTile *r, const Poly *p);
+static bool is_below(TmaTile *r, const PolyTerm *t);
+
+/* Is v the counter of a loop that may begin below 0, as that of range(-4, n) or
+   range(-r, r) does? Of counters that such ones begin with this is asked in turn, but not
+   forever: each asks twice. */
 static bool
-begins_below(const Value *v)
+begins_below(TmaTile *r, const Value *v)
 {
+    enum { LOOPS = 8 };
+    Affine first;
     const Op *loop = v->op || v->index ? NULL : v->region->parent;
-    Const first;
-    return loop && loop->kind == OP_FOR && value_const(op_operand(loop, 0), &first) &&
-           first.i < 0;
+    bool below = false;
+    if (!loop || loop->kind != OP_FOR || !affine_of(op_operand(loop, 0), NULL, &first))
+        return false;
+    int around = 0;
+    for (const Op *up = loop->parent->parent; up; up = up->parent->parent)
+        around += up->kind == OP_FOR;
+    if (around > LOOPS)
+        return true;
+    for (int i = 0; i < first.base.n; i++)
+        below |= first.base.t[i].k < 0 || is_below(r, &first.base.t[i]);
+    return below && !counts_up(r, &first.base);
 }
 
 /* Is p at least 0, if what arguments and memory hold is? */
@@ -367,7 +381,7 @@ counts_up(TmaTile *r, const Poly *p)
         int64_t lo = p->t[i].k, hi = lo;
         for (int k = 0; k < p->t[i].n; k++) {
             AxisFacts x = *axis_of(r->axis, p->t[i].x[k]);
-            if (!begins_below(p->t[i].x[k])) {
+            if (!begins_below(r, p->t[i].x[k])) {
                 x.lo = max_i64(x.lo, 0);
                 x.hi = max_i64(x.hi, 0);
             }
@@ -500,11 +514,11 @@ extra(TmaTile *r, const PolyTerm *t)
 
 /* Is the term an index that is below 0 at times? */
 static bool
-is_below(const PolyTerm *t)
+is_below(TmaTile *r, const PolyTerm *t)
 {
     bool below = false;
     for (int k = 0; k < t->n; k++)
-        below |= begins_below(t->x[k]);
+        below |= begins_below(r, t->x[k]);
     return below;
 }
 
@@ -512,10 +526,10 @@ is_below(const PolyTerm *t)
    it is subtracted from, or added to, must then be in the same index: an index below 0 is
    outside of the tensor, wherever that begins. */
 static bool
-falls(const TmaTile *r, const Poly *p)
+falls(TmaTile *r, const Poly *p)
 {
     for (int i = 0; i < p->n; i++)
-        if ((p->t[i].k < 0 && !fixed_term(r, &p->t[i])) || is_below(&p->t[i]))
+        if ((p->t[i].k < 0 && !fixed_term(r, &p->t[i])) || is_below(r, &p->t[i]))
             return true;
     return false;
 }
@@ -525,7 +539,7 @@ static bool
 is_in_front(TmaTile *r, const Poly *at)
 {
     for (int i = 0; i < at->n; i++)
-        if (is_below(&at->t[i]))
+        if (is_below(r, &at->t[i]))
             return !counts_up(r, at);
     return false;
 }
