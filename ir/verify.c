@@ -74,12 +74,9 @@ takes_last(const Op *dot)
     return true;
 }
 
-/* Of ops that are what their rules say, since it looks at several at once. */
 static void
 check_async(Verifier *v, const Op *op)
 {
-    if (v->errors)
-        return;
     if (op_is_dot_wait(op) && !waits_for(op))
         violation(v, op, "a dot whose sums it returns may be in flight behind it");
     if (op_is_async_dot(op) && attr_has(&op->attrs, ATTR_MAX_IMPRECISE) &&
@@ -302,7 +299,6 @@ check_op(Verifier *v, const Op *op, int depth)
     if (isolated)
         v->seen = outer;
     check_rule(v, op);
-    check_async(v, op);
     check_structure(v, op);
     for (int i = 0; i < op->nresult; i++) {
         if (!op->results[i].type || op->results[i].op != op || op->results[i].index != i)
@@ -347,6 +343,10 @@ func_verify(Func *f)
     Verifier v = {.s = s, .f = f};
     map_init(&v.seen, &s->tmp);
     visit(&v, f->body, 0);
+    /* Dots in flight are looked at several at once: where each is what its rule says. */
+    if (!v.errors)
+        region_each_deep(f->body, op)
+            check_async(&v, op);
     arena_reset(&s->tmp, mark);
     return v.errors == 0;
 }
