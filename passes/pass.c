@@ -10,10 +10,6 @@
 
 #include <string.h>
 
-#define PASS(fn, name, phase, needs, makes, before, doc)                                 \
-    bool pass_##fn(Func *f, PassCx *cx);
-#include "passes/passes.def"
-
 const PassInfo pass_info[PASS_COUNT] = {
 #define PASS(fn, name, phase, needs, makes, before, doc)                                 \
     [PASS_##fn] = {name, pass_##fn, PHASE_##phase, needs, makes, before, doc},
