@@ -19,20 +19,21 @@ dot_unit_bytes(const Dot *d)
     return d->group > 1 ? 4 : ll_bytes(d->kind);
 }
 
-LLVMValueRef
-dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
-       LLVMValueRef offset)
-{
-    return dot_apart(g, t, p, i, ll_int(g->i64, scale), offset);
-}
-
-LLVMValueRef
+/* What dot_at says, with a scale that may be no constant. */
+static LLVMValueRef
 dot_apart(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, LLVMValueRef scale,
           LLVMValueRef offset)
 {
     LLVMValueRef at = LLVMBuildMul(g->b, i, scale, "");
     at = LLVMBuildAdd(g->b, at, offset, "");
     return LLVMBuildGEP2(g->b, t, p, &at, 1, "");
+}
+
+LLVMValueRef
+dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
+       LLVMValueRef offset)
+{
+    return dot_apart(g, t, p, i, ll_int(g->i64, scale), offset);
 }
 
 LLVMValueRef

@@ -97,7 +97,7 @@ matmul_math(const Product *p)
 /* ---- the plan of a shape that came before */
 
 /* And what an equal call has launched before. */
-GemmPlan
+static GemmPlan
 matmul_plan(Call *c, const GemmAsk *q)
 {
     SdcKernels *k = c->k;
@@ -113,7 +113,7 @@ matmul_plan(Call *c, const GemmAsk *q)
     return at ? plan : gemm_plan(&k->device, q);
 }
 
-void
+static void
 matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
 {
     SdcKernels *k = c->k;
@@ -468,7 +468,7 @@ matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p)
            scale_fits(c, o->b_scale, "b_scale", groups, N, &p->b_scale);
 }
 
-int32_t
+static int32_t
 matmul_epilogue(const Product *p)
 {
     return (int32_t)p->act << 3 | p->scales << 2 | p->adds << 1 | (p->bias != NULL);

@@ -32,7 +32,6 @@ GemmMath matmul_math(const Product *p);
 /* Options into `p`, whose c stands; they fit. `groups`: what a bias may have one row
    for. */
 bool matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p);
-int32_t matmul_epilogue(const Product *p);
 /* A further launch, with the tile. */
 void matmul_bind(Call *c, const Product *p, const GemmTile *t);
 void matmul_residual(Call *c, const Product *p); /* None without one */
@@ -61,9 +60,5 @@ GemmAsk matmul_ask(const Product *p);
 /* Its launches: operands that are copied first, the matmul and the sum of its parts.
    `p` is as the kernels saw it behind them. */
 void matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed);
-
-/* The plan of a shape, from the handle's table where it came before, and into it. */
-GemmPlan matmul_plan(Call *c, const GemmAsk *q);
-void matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan);
 
 #endif

@@ -458,7 +458,7 @@ parts_in(const NnDevice *d, const GemmAsk *q, const GemmTile *t, int rounds)
 
 /* Columns behind a power of two, where these are so few that their rows in shared memory
    are shorter than the banks are wide: 128x160 of b across k takes 31 us where it takes
-   22 along (2880x896x1792). */
+   22 along (2880x896x1792, H200, tests/gpu/shapes --tiles, 2026-11-27). */
 static bool
 is_narrow(const GemmAsk *q, const GemmTile *t)
 {
@@ -542,7 +542,7 @@ swapped_ask(const GemmAsk *q)
 
 /* Tiles of few rows of halves are for weights that lie along k, of tf32 for any. Groups
    differ in size: one with more rows than the tile has reads all of b again (777 rows in
-   60 groups, bf16, 92 us; by 64 rows 82). */
+   60 groups, bf16, 92 us; by 64 rows 82; H200, tests/gpu/shapes, 2026-11-24). */
 static void
 consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
 {
