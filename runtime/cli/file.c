@@ -25,14 +25,16 @@ write_all(int fd, const char *bytes, size_t size)
     return true;
 }
 
-/* A path that cannot be written is the caller's fault, a disk without room is not. */
+/* A path that cannot be written is the caller's fault, a disk without room is not. NULL
+   is the standard output. */
 static int
 write_error(const Cli *c, const char *path, int why)
 {
     bool environment = why == ENOSPC || why == EDQUOT || why == EIO || why == EROFS ||
                        why == EMFILE || why == ENFILE || why == EPIPE;
     return cli_error(c, environment ? EXIT_ENVIRONMENT : EXIT_INPUT,
-                     "cannot write '%s': %s", path, strerror(why));
+                     "cannot write %s%s%s: %s", path ? "'" : "",
+                     path ? path : "the standard output", path ? "'" : "", strerror(why));
 }
 
 static int
@@ -61,7 +63,7 @@ int
 write_file(const Cli *c, const char *path, const void *bytes, size_t size)
 {
     if (strcmp(path, "-") == 0)
-        return write_directly(c, "standard output", STDOUT_FILENO, bytes, size);
+        return write_directly(c, NULL, STDOUT_FILENO, bytes, size);
     struct stat st;
     mode_t mode = 0;
     bool exists = stat(path, &st) == 0;
