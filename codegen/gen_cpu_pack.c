@@ -214,8 +214,8 @@ transpose(Gen *g, LLVMValueRef *v, unsigned n)
 
 /* Squares of n by n, along memory's rows. */
 static void
-turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
-     LLVMValueRef to)
+pack_transposed(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first,
+                int64_t count, LLVMValueRef to)
 {
     unsigned n = (unsigned)min_i64(d->lanes, min_i64(count, d->k));
     LLVMValueRef v[MOST_LANES];
@@ -261,7 +261,7 @@ dot_pack_rows(Gen *g, const Dot *d, LLVMValueRef to)
     if (d->x.k_runs)
         copy_rows(g, d, to);
     else
-        turn(g, d, &d->x, ll_int(g->i64, 0), d->m, to);
+        pack_transposed(g, d, &d->x, ll_int(g->i64, 0), d->m, to);
 }
 
 void
@@ -275,7 +275,7 @@ dot_pack_panels(Gen *g, const Dot *d, LLVMValueRef first, LLVMValueRef end,
     CpuLoop p = cpu_loop_from(g, first, end, d->cols);
     LLVMValueRef panel = LLVMBuildSub(g->b, p.i, first, "");
     int64_t room = d->room ? d->room : d->k;
-    turn(g, d, &d->y, p.i, d->cols,
-         dot_at(g, d->unit, to, panel, room, ll_int(g->i64, 0)));
+    pack_transposed(g, d, &d->y, p.i, d->cols,
+                    dot_at(g, d->unit, to, panel, room, ll_int(g->i64, 0)));
     cpu_loop_end(g, &p);
 }
