@@ -59,6 +59,17 @@ is_file(const char *path, const struct stat *st)
            named.st_ino == st->st_ino;
 }
 
+/* Is it the command's own input? A slip of the hand, -o k.tk, must not cost the
+   source. */
+static bool
+is_input(const Cli *c, const struct stat *st)
+{
+    bool is = is_file(c->file, st);
+    for (int i = 0; i < c->files.n && !is; i++)
+        is = is_file(c->files.at[i], st);
+    return is;
+}
+
 int
 write_file(const Cli *c, const char *path, const void *bytes, size_t size)
 {
@@ -67,6 +78,8 @@ write_file(const Cli *c, const char *path, const void *bytes, size_t size)
     struct stat st;
     mode_t mode = 0;
     bool exists = stat(path, &st) == 0;
+    if (exists && S_ISREG(st.st_mode) && is_input(c, &st))
+        return cli_error(c, EXIT_USAGE, "'%s' is the input: it is not overwritten", path);
     char *target = exists ? realpath(path, NULL) : NULL; /* through a link */
     if (exists && (!S_ISREG(st.st_mode) || !is_file(target, &st))) {
         free(target);
