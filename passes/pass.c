@@ -16,23 +16,12 @@ const PassInfo pass_info[PASS_COUNT] = {
 #include "passes/passes.def"
 };
 
-static const struct {
-    const char *name;
-    PassId id;
-} aliases[] = {
-#define ALIAS(name, fn) {name, PASS_##fn},
-#include "passes/aliases.def"
-};
-
 PassId
 pass_by_name(const char *s, size_t n)
 {
     for (int i = 0; i < PASS_COUNT; i++)
         if (strlen(pass_info[i].name) == n && memcmp(pass_info[i].name, s, n) == 0)
             return (PassId)i;
-    for (int i = 0; i < COUNT_OF(aliases); i++)
-        if (strlen(aliases[i].name) == n && memcmp(aliases[i].name, s, n) == 0)
-            return aliases[i].id;
     return PASS_COUNT;
 }
 

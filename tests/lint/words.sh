@@ -14,7 +14,7 @@ fi
 existing=()
 for file in "${files[@]}"; do
     case $file in
-    tests/lint/words.sh | passes/aliases.def | tests/fuzz/seeds/* | tests/golden/* | \
+    tests/lint/words.sh | tests/fuzz/seeds/* | tests/golden/* | \
         tests/oracle/* | LICENSE | *.npy | CHANGELOG*) ;;
     *) [ -f "$file" ] && existing+=("$file") ;;
     esac
