@@ -60,9 +60,7 @@ typedef struct Dot {
 /* Address of element i * scale + offset of type t, from p on. */
 LLVMValueRef dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
                     LLVMValueRef offset);
-/* The same with a scale that may be no constant; and of an element of an operand. */
-LLVMValueRef dot_apart(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i,
-                       LLVMValueRef scale, LLVMValueRef offset);
+/* The same of an element of an operand. */
 LLVMValueRef dot_element(Gen *g, const DotOperand *x, LLVMValueRef row,
                          LLVMValueRef offset);
 /* Address of the accumulator element in row m + r and column `by` of the panel. */

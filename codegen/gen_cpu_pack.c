@@ -19,20 +19,21 @@ dot_unit_bytes(const Dot *d)
     return d->group > 1 ? 4 : ll_bytes(d->kind);
 }
 
-LLVMValueRef
-dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
-       LLVMValueRef offset)
-{
-    return dot_apart(g, t, p, i, ll_int(g->i64, scale), offset);
-}
-
-LLVMValueRef
+/* What dot_at says, with a scale that may be no constant. */
+static LLVMValueRef
 dot_apart(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, LLVMValueRef scale,
           LLVMValueRef offset)
 {
     LLVMValueRef at = LLVMBuildMul(g->b, i, scale, "");
     at = LLVMBuildAdd(g->b, at, offset, "");
     return LLVMBuildGEP2(g->b, t, p, &at, 1, "");
+}
+
+LLVMValueRef
+dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
+       LLVMValueRef offset)
+{
+    return dot_apart(g, t, p, i, ll_int(g->i64, scale), offset);
 }
 
 LLVMValueRef
@@ -213,8 +214,8 @@ transpose(Gen *g, LLVMValueRef *v, unsigned n)
 
 /* Squares of n by n, along memory's rows. */
 static void
-turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
-     LLVMValueRef to)
+pack_transposed(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first,
+                int64_t count, LLVMValueRef to)
 {
     unsigned n = (unsigned)min_i64(d->lanes, min_i64(count, d->k));
     LLVMValueRef v[MOST_LANES];
@@ -260,7 +261,7 @@ dot_pack_rows(Gen *g, const Dot *d, LLVMValueRef to)
     if (d->x.k_runs)
         copy_rows(g, d, to);
     else
-        turn(g, d, &d->x, ll_int(g->i64, 0), d->m, to);
+        pack_transposed(g, d, &d->x, ll_int(g->i64, 0), d->m, to);
 }
 
 void
@@ -274,7 +275,7 @@ dot_pack_panels(Gen *g, const Dot *d, LLVMValueRef first, LLVMValueRef end,
     CpuLoop p = cpu_loop_from(g, first, end, d->cols);
     LLVMValueRef panel = LLVMBuildSub(g->b, p.i, first, "");
     int64_t room = d->room ? d->room : d->k;
-    turn(g, d, &d->y, p.i, d->cols,
-         dot_at(g, d->unit, to, panel, room, ll_int(g->i64, 0)));
+    pack_transposed(g, d, &d->y, p.i, d->cols,
+                    dot_at(g, d->unit, to, panel, room, ll_int(g->i64, 0)));
     cpu_loop_end(g, &p);
 }

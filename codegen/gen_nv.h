@@ -416,9 +416,6 @@ bool nv_wgmma_wait(Gen *g, const Op *op);
 LLVMValueRef nv_goes_on(Gen *g, LLVMValueRef iv, LLVMValueRef hi, LLVMValueRef step);
 
 /* ---- gen_nv_fresh.c: accumulators that nobody clears */
-/* Does the loop's carried value i begin with zeros for each of several tiles, and does
-   only a wgmma of the body read it? Then the first one writes it, whatever it holds. */
-bool nv_begins_fresh(const Op *loop, int i);
 /* i1: the wgmma adds to such an accumulator, it does not write it; NULL: it has none. */
 LLVMValueRef nv_adds(Gen *g, const Op *dot);
 /* At the head of a loop over tiles and at its end: what such accumulators of the loops in

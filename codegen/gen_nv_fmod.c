@@ -1,4 +1,4 @@
-/* The exact remainders of fp32 on a GPU: long division of whole numbers, 8 bits a turn.
+/* The exact remainders of fp32 on a GPU: long division of whole numbers, 8 bits a round.
    No rounding happens, whatever the exponents are. */
 #include "codegen/gen_nv_math.h"
 
@@ -32,11 +32,11 @@ joined(Gen *g, LLVMValueRef m, LLVMValueRef e)
     return nv_scaled(g, y, LLVMBuildSub(g->b, e, word(g, 150), ""));
 }
 
-/* One turn: m 2^step = q d + rest, of m < d < 2^24 and step <= 8. The quotient by the
+/* One round: m 2^step = q d + rest, of m < d < 2^24 and step <= 8. The quotient by the
    reciprocal is off by one at most, either way. */
 static LLVMValueRef
-turn(Gen *g, LLVMValueRef m, LLVMValueRef step, LLVMValueRef d, Num reciprocal,
-     LLVMValueRef *quotient)
+round_of(Gen *g, LLVMValueRef m, LLVMValueRef step, LLVMValueRef d, Num reciprocal,
+         LLVMValueRef *quotient)
 {
     LLVMValueRef wide = LLVMBuildShl(g->b, m, step, "");
     Num guess = mul(g, LLVMBuildUIToFP(g->b, wide, g->f32, ""), reciprocal);
@@ -74,7 +74,7 @@ division(Gen *g, LLVMValueRef m, LLVMValueRef bits, LLVMValueRef d,
         phi[i] = LLVMBuildPhi(g->b, g->i32, "");
     LLVMValueRef in[2] = {phi[1], word(g, 8)};
     LLVMValueRef step = ll_intrinsic1(g->b, "llvm.smin", in, 2);
-    next[0] = turn(g, phi[0], step, d, reciprocal, &next[2]);
+    next[0] = round_of(g, phi[0], step, d, reciprocal, &next[2]);
     next[1] = LLVMBuildSub(g->b, phi[1], step, "");
     some = LLVMBuildICmp(g->b, LLVMIntSGT, next[1], word(g, 0), "");
     ll_stays_loop(LLVMBuildCondBr(g->b, some, loop, done));

@@ -62,7 +62,9 @@ sent_by_tma(const Op *loop)
     return sent;
 }
 
-bool
+/* Does the loop's carried value i begin with zeros for each of several tiles, and does
+   only a wgmma of the body read it? Then the first one writes it, whatever it holds. */
+static bool
 nv_begins_fresh(const Op *loop, int i)
 {
     const Value *arg = loop->regions[0]->args[i + 1];

@@ -67,7 +67,7 @@ nv_log(Gen *g, Num x, LogBase base)
 
 /* With 2^e about 1 + x: f = x / 2^e + (1 / 2^e - 1) is exact but for the last bit of
    a small x. 4 / 2^e: 1 / 2^128 would be none of the normal numbers. */
-Num
+static Num
 nv_log1p(Gen *g, Num x, Num more_of)
 {
     static const double c[] = {-0.5,         0.333334595,  -0.250001401,

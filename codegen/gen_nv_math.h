@@ -176,8 +176,6 @@ Num nv_exponential(Gen *g, Num x, Num low, LLVMValueRef *n);
 /* ---- gen_nv_log.c */
 typedef enum LogBase { LOG_E, LOG_2, LOG_10 } LogBase;
 Num nv_log(Gen *g, Num x, LogBase base);
-/* log(1 + x) + more * log(2), for an integer `more`; NULL: 0. */
-Num nv_log1p(Gen *g, Num x, Num more);
 Num nv_pow(Gen *g, Num *x); /* x[0] to the power of x[1] */
 /* log2 of a > 0 as *high + *low, with an error below 2^-30. */
 void nv_log2_pair(Gen *g, Num a, Num *high, Num *low);

@@ -56,7 +56,8 @@ eval_name(Sema *s, const Node *n)
                   "it is set here, inside a branch or loop: give it a value before");
         return val_error();
     }
-    if (s->s->diag.errors > s->errors)
+    const Node *fn = s->frame->fn;
+    if (s->s->diag.errors > s->errors && (!fn || function_binds(s->a, fn, n->name)))
         return val_error(); /* its definition may be what went wrong before */
     const char *use = hint_python(n->name), *near = hint_name(s, n->name);
     if (use)

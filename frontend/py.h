@@ -406,7 +406,6 @@ Py py_percent(Interp *in, Py text, Py args, Loc loc); /* text % args */
 /* ---- pystmt.c */
 /* Executes statements, until one does not go on to the next. */
 PyFlow py_exec(Interp *in, const NodeList *l);
-PyFlow py_exec_one(Interp *in, const Node *n);
 /* target = v; constexpr_: it is annotated so. */
 void py_assign(Interp *in, const Node *target, Py v, bool constexpr_);
 /* Executes a whole file. */

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+static PyFlow exec_one(Interp *in, const Node *n);
+
 /* ---- targets */
 
 static PyScope *
@@ -183,7 +185,7 @@ py_lose(Interp *in, const Node *n, Py why, int depth)
     case ND_FUNCTION:
     case ND_CLASS: lose_name(in, n->name, why, n->loc, true); return;
     case ND_IMPORT:
-    case ND_IMPORT_FROM: py_exec_one(in, n); return;
+    case ND_IMPORT_FROM: exec_one(in, n); return;
     default: break;
     }
     lose_list(in, &n->list, why, depth + 1);
@@ -367,8 +369,8 @@ exec_assign(Interp *in, const Node *n)
         py_assign(in, n->list.at[i], v, false);
 }
 
-PyFlow
-py_exec_one(Interp *in, const Node *n)
+static PyFlow
+exec_one(Interp *in, const Node *n)
 {
     PyScope *s = in->frame->scope;
     Py v;
@@ -434,7 +436,7 @@ py_exec(Interp *in, const NodeList *l)
     }
     in->depth++;
     for (int i = 0; i < l->n && f == PYFLOW_NEXT; i++)
-        f = py_step(in, 1) ? py_exec_one(in, l->at[i]) : PYFLOW_RAISE;
+        f = py_step(in, 1) ? exec_one(in, l->at[i]) : PYFLOW_RAISE;
     in->depth--;
     return f;
 }
@@ -456,7 +458,7 @@ py_run(Interp *in, FrontModule *m)
         int before = in->seq;
         in->steps = 0;
         in->budget = in->all_steps < PY_ALL_STEPS ? PY_MAX_STEPS : PY_FEW_STEPS;
-        PyFlow f = py_exec_one(in, l->at[i]);
+        PyFlow f = exec_one(in, l->at[i]);
         PyRaise r = in->raised;
         in->raised.type = NULL;
         if (f != PYFLOW_RAISE)

@@ -86,49 +86,67 @@ diag_settle(Resolver *r, Mark m)
 /* ---- names */
 
 static void
-bind_target(Resolver *r, const Node *t, int depth)
+bind_target(Map *names, const Node *t, int depth)
 {
     if (!t || depth > MAX_NESTING)
         return;
     if (t->kind == ND_NAME)
-        map_set(r->locals, t->name, r);
+        map_set(names, t->name, names);
     if (t->kind == ND_STARRED)
-        bind_target(r, t->a, depth + 1);
+        bind_target(names, t->a, depth + 1);
     if (t->kind == ND_TUPLE || t->kind == ND_LIST)
         for (int i = 0; i < t->list.n; i++)
-            bind_target(r, t->list.at[i], depth + 1);
+            bind_target(names, t->list.at[i], depth + 1);
 }
 
 static void
-bind_names(Resolver *r, const Node *n, int depth)
+bind_names(Map *names, const Node *n, int depth)
 {
     if (!n || depth > AST_MAX_DEPTH)
         return;
     switch ((int)n->kind) {
     case ND_ASSIGN:
         for (int i = 0; i < n->list.n; i++)
-            bind_target(r, n->list.at[i], 0);
+            bind_target(names, n->list.at[i], 0);
         break;
     case ND_AUG_ASSIGN:
     case ND_ANN_ASSIGN:
     case ND_FOR:
-    case ND_GENERATOR: bind_target(r, n->a, 0); break;
-    case ND_WITH_ITEM: bind_target(r, n->b, 0); break;
+    case ND_GENERATOR: bind_target(names, n->a, 0); break;
+    case ND_WITH_ITEM: bind_target(names, n->b, 0); break;
     case ND_NAMED_EXPR:
     case ND_PARAM:
     case ND_HANDLER:
         if (n->name)
-            map_set(r->locals, n->name, r);
+            map_set(names, n->name, names);
         break;
     default: break;
     }
     const NodeList *lists[] = {&n->list, &n->body, &n->orelse, &n->more};
-    bind_names(r, n->a, depth + 1);
-    bind_names(r, n->b, depth + 1);
-    bind_names(r, n->c, depth + 1);
+    bind_names(names, n->a, depth + 1);
+    bind_names(names, n->b, depth + 1);
+    bind_names(names, n->c, depth + 1);
     for (int k = 0; k < COUNT_OF(lists); k++)
         for (int i = 0; i < lists[k]->n; i++)
-            bind_names(r, lists[k]->at[i], depth + 1);
+            bind_names(names, lists[k]->at[i], depth + 1);
+}
+
+static void
+bind_function(Map *names, const Node *fn)
+{
+    for (int i = 0; i < fn->list.n; i++)
+        bind_names(names, fn->list.at[i], 0);
+    for (int i = 0; i < fn->body.n; i++)
+        bind_names(names, fn->body.at[i], 0);
+}
+
+bool
+function_binds(Arena *a, const Node *fn, Name name)
+{
+    Map names;
+    map_init(&names, a);
+    bind_function(&names, fn);
+    return map_has(&names, name);
 }
 
 static void
@@ -303,10 +321,7 @@ check_function(Resolver *r, const Node *fn, FrontModule *home)
     r->calls++;
     r->ok = true;
     r->frame.module = home;
-    for (int i = 0; i < fn->list.n; i++)
-        bind_names(r, fn->list.at[i], 0);
-    for (int i = 0; i < fn->body.n; i++)
-        bind_names(r, fn->body.at[i], 0);
+    bind_function(&locals, fn);
     walk_list(r, &fn->body);
     bool ok = r->ok;
     r->locals = outer.locals;

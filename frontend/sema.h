@@ -157,6 +157,9 @@ Val get_item(Sema *s, Val x, Val index, Loc loc);
 
 /* ---- expr.c */
 Val eval(Sema *s, const Node *n);
+/* ---- resolve.c. Whether the function assigns the name anywhere, or has such a
+   parameter. */
+bool function_binds(Arena *a, const Node *fn, Name name);
 /* The same without messages, for module level code: an FE_ERROR if it cannot be
    evaluated. */
 Val eval_quiet(Sema *s, const Node *n);
@@ -184,12 +187,8 @@ typedef enum Flow {
 } Flow;
 /* Walks statements list[at..], which `cont` follows; *ret: the returned value. */
 Flow exec_list(Sema *s, const NodeList *list, int at, const Cont *cont, Val *ret);
-/* Walks a continuation to the end of the function: always FLOW_RETURNED. */
-Flow exec_rest(Sema *s, const Cont *cont, Val *ret);
 /* Binds the names of a target; constexpr_: it is annotated so. */
 void assign_target(Sema *s, const Node *target, Val v, bool constexpr_);
-/* What `x = v` binds to a plain name: constants become tensors. */
-Val sanitize(Sema *s, Val v, Loc loc);
 /* target = v: names declared constexpr keep constants, others get tensors. */
 void assign_value(Sema *s, const Node *target, Val v, Loc loc);
 

@@ -511,6 +511,47 @@ take_default(Sema *s, const Node *p, SpecArg *out)
         *out = value;
 }
 
+/* Whether parameter i has neither type, value nor default. */
+static bool
+is_missing(const Node *fn, const FrontSpec *spec, int i)
+{
+    return spec->args[i].kind == SPEC_UNSET && !fn->list.at[i]->b;
+}
+
+/* Parameter i is missing, and which others: all are told at once. */
+static void
+say_missing(Session *s, const Node *fn, const Config *c, const FrontSpec *spec, int i)
+{
+    const Node *p = fn->list.at[i];
+    bool type = !param_is_constexpr(p);
+    Buf others;
+    buf_init(&others, &s->tmp);
+    for (int k = i + 1; k < fn->list.n; k++)
+        if (is_missing(fn, spec, k))
+            buf_printf(&others, "%s%s", others.n ? ", " : "", fn->list.at[k]->name);
+    if (type)
+        diag_error(&s->diag, p->loc, "no type for parameter '%s' of '%s': give it in "
+                   "the signature, -s '%s=*fp32' or '%s=i32'", p->name, fn->name, p->name,
+                   p->name);
+    else
+        diag_error(&s->diag, p->loc, "no value for constexpr parameter '%s' of '%s': "
+                   "bind '%s=VALUE' (-c on the command line)", p->name, fn->name,
+                   p->name);
+    if (others.n)
+        diag_note(&s->diag, (Loc){0}, "also without one: %s", others.s);
+    if (type) {
+        diag_note(&s->diag, (Loc){0}, "'sdc check' guesses a signature and prints it");
+        return;
+    }
+    if (c->asked)
+        diag_note(&s->diag, c->loc, "these configurations are not literals, so they "
+                  "cannot be evaluated here");
+    const Node *h = find_decorator(fn, "heuristics");
+    if (h)
+        diag_note(&s->diag, h->loc,
+                  "heuristics are evaluated only on values given here");
+}
+
 /* What the text leaves open. `all`: what then has no value is an error. */
 static bool
 fill_open(Sema *sema, const Node *fn, const Config *c, bool all, FrontSpec *out)
@@ -527,45 +568,22 @@ fill_open(Sema *sema, const Node *fn, const Config *c, bool all, FrontSpec *out)
         const char *sig = param_is_constexpr(p) ? NULL : annotation_sig(&s->perm, p);
         if (v && from_value(sema, v, a))
             continue;
-        if (sig) {
+        if (sig)
             *a = (SpecArg){.kind = SPEC_TYPE, .sig = sig, .div = 1};
-            continue;
-        }
-        if (p->b && all)
+        else if (p->b && all)
             take_default(sema, p, a);
-        if (p->b || !all)
-            continue;
-        if (!param_is_constexpr(p)) {
-            diag_error(&s->diag, p->loc,
-                       "no type for parameter '%s' of '%s': give it in "
-                       "the signature, -s '%s=*fp32' or '%s=i32'",
-                       p->name, fn->name, p->name, p->name);
-            diag_note(&s->diag, (Loc){0},
-                      "'sdc check' guesses a signature and prints it");
+    }
+    for (int i = 0; all && i < fn->list.n; i++)
+        if (is_missing(fn, out, i)) {
+            say_missing(s, fn, c, out, i);
             return false;
         }
-        diag_error(&s->diag, p->loc,
-                   "no value for constexpr parameter '%s' of '%s': bind "
-                   "'%s=VALUE' (-c on the command line)",
-                   p->name, fn->name, p->name);
-        if (c->asked)
-            diag_note(&s->diag, c->loc,
-                      "these configurations are not literals, so they "
-                      "cannot be evaluated here");
-        const Node *h = find_decorator(fn, "heuristics");
-        if (h)
-            diag_note(&s->diag, h->loc,
-                      "heuristics are evaluated only on values given "
-                      "here");
-        return false;
-    }
     return true;
 }
 
 static bool
-listed(Arena *a, const Node *list, const Node *param, int index)
+listed(const Node *list, const Node *param, int index)
 {
-    (void)a;
     if (!list)
         return false;
     for (int i = 0; i < list->list.n; i++) {
@@ -593,7 +611,7 @@ check_frozen(Session *s, const Node *fn)
     const Node *frozen = frozen_list(fn);
     for (int i = 0; i < fn->list.n; i++) {
         const Node *p = fn->list.at[i];
-        if (!param_is_constexpr(p) || !listed(&s->tmp, frozen, p, i))
+        if (!param_is_constexpr(p) || !listed(frozen, p, i))
             continue;
         diag_error(&s->diag, p->loc, "%s marked as constexpr and listed in "
                    "do_not_specialize: a constexpr is always specialized on", p->name);
@@ -668,7 +686,7 @@ front_params(FrontModule *m, const char *kernel, const FrontParam **params, int 
                               .is_constexpr = param_is_constexpr(p),
                               .has_default = p->b != NULL,
                               .annotated = annotation_sig(&s->perm, p),
-                              .no_specialize = listed(&s->tmp, frozen, p, i)};
+                              .no_specialize = listed(frozen, p, i)};
     }
     *params = out;
     *n = fn->list.n;

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-Val
+/* What `x = v` binds to a plain name: constants become tensors. */
+static Val
 sanitize(Sema *s, Val v, Loc loc)
 {
     switch (v->kind) {
@@ -229,6 +230,7 @@ rest_returns(const Node *n, int arm)
 }
 
 static Flow exec_arms(Sema *s, const Node *n, int arm, const Cont *cont, Val *ret);
+static Flow exec_rest(Sema *s, const Cont *cont, Val *ret);
 
 /* One name after a runtime `if`: what it held before and at the end of both arms. */
 typedef struct Merge {
@@ -728,7 +730,8 @@ count_copy(Sema *s, const Cont *c)
     return false;
 }
 
-Flow
+/* Walks a continuation to the end of the function: always FLOW_RETURNED. */
+static Flow
 exec_rest(Sema *s, const Cont *cont, Val *ret)
 {
     for (; cont; cont = cont->next) {

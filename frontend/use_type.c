@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+static void use_type(Walk *w, const Node *n, Inst *at, DType dt);
+
 static void
 name_type(Walk *w, Evidence *u, DType dt)
 {
@@ -19,7 +21,8 @@ name_type(Walk *w, Evidence *u, DType dt)
     u->typing = false;
 }
 
-void
+/* n is loaded from elements of type dt. */
+static void
 use_type(Walk *w, const Node *n, Inst *at, DType dt)
 {
     if (!n || !use_step(w))

@@ -76,8 +76,6 @@ Seen use_see(Walk *w, const Node *n, Inst *at);
 void use_need(Walk *w, const Node *n, Inst *at, unsigned k);
 /* The program asserts that n is true, or false. */
 void use_assert(Walk *w, const Node *n, Inst *at, bool holds);
-/* n is loaded from elements of type dt. */
-void use_type(Walk *w, const Node *n, Inst *at, DType dt);
 /* An asserted comparison of types: p.dtype.element_ty == tl.uint8, x.dtype == y.dtype. */
 void use_same_type(Walk *w, const Node *compare, Inst *at);
 /* A call of dot_scaled, whose format strings say what its operands are. */

@@ -201,19 +201,6 @@ layout_slice(Session *s, const Layout *l, int dim)
     return map_coords(s, l, &out, cut, (int[]){layout_shift(l, dim), l->log_shape[dim]});
 }
 
-const Layout *
-layout_expand(Session *s, const Layout *l, int axis)
-{
-    if (l->rank >= MAX_RANK)
-        return NULL;
-    Layout out = empty_like(l);
-    out.rank++;
-    out.log_shape[axis] = 0;
-    for (int i = axis + 1; i < out.rank; i++)
-        out.log_shape[i] = l->log_shape[i - 1];
-    return map_coords(s, l, &out, same, NULL);
-}
-
 /* arg: rank, then per result dimension: shift in the operand, bits, shift in the result.
  */
 static uint32_t

@@ -115,7 +115,6 @@ const Layout *layout_slice(Session *s, const Layout *l, int dim);  /* dim remove
 const Layout *layout_squash(Session *s, const Layout *l, int dim); /* dim's size made 1 */
 /* dim, of size 1, made 2^lg: over lanes and warps that hold copies, then registers */
 const Layout *layout_repeat(Session *s, const Layout *l, int dim, int lg);
-const Layout *layout_expand(Session *s, const Layout *l, int axis); /* size-1 dim added */
 const Layout *layout_trans(Session *s, const Layout *l, const int64_t *perm);
 const Layout *layout_reshape(Session *s, const Layout *l, int rank, const int64_t *shape);
 /* Tile joined of two tiles of layout l: a new minor dimension of size 2, in registers. */

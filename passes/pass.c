@@ -10,22 +10,10 @@
 
 #include <string.h>
 
-#define PASS(fn, name, phase, needs, makes, before, doc)                                 \
-    bool pass_##fn(Func *f, PassCx *cx);
-#include "passes/passes.def"
-
 const PassInfo pass_info[PASS_COUNT] = {
 #define PASS(fn, name, phase, needs, makes, before, doc)                                 \
     [PASS_##fn] = {name, pass_##fn, PHASE_##phase, needs, makes, before, doc},
 #include "passes/passes.def"
-};
-
-static const struct {
-    const char *name;
-    PassId id;
-} aliases[] = {
-#define ALIAS(name, fn) {name, PASS_##fn},
-#include "passes/aliases.def"
 };
 
 PassId
@@ -34,9 +22,6 @@ pass_by_name(const char *s, size_t n)
     for (int i = 0; i < PASS_COUNT; i++)
         if (strlen(pass_info[i].name) == n && memcmp(pass_info[i].name, s, n) == 0)
             return (PassId)i;
-    for (int i = 0; i < COUNT_OF(aliases); i++)
-        if (strlen(aliases[i].name) == n && memcmp(aliases[i].name, s, n) == 0)
-            return aliases[i].id;
     return PASS_COUNT;
 }
 

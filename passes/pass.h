@@ -63,6 +63,10 @@ typedef struct PassInfo {
 
 extern const PassInfo pass_info[PASS_COUNT];
 
+/* True when it changed something. */
+#define PASS(fn, ...) bool pass_##fn(Func *f, PassCx *cx);
+#include "passes/passes.def"
+
 PassId pass_by_name(const char *s, size_t n); /* PASS_COUNT when unknown */
 
 /* Runs the list over every function. False when a pass reported errors or the verifier

@@ -17,8 +17,7 @@ static const PassId cpu_list[] = {
     PASS_canon,
     PASS_cse,
     PASS_fuse_forward,        /* after cse: equal addresses are one value */
-    PASS_scalarize_induction, /* after canon: splats stand right in front of the additions
-                               */
+    PASS_scalarize_induction, /* after canon: splats are next to the additions */
     PASS_licm,                /* after cse: one copy of each invariant is moved */
     PASS_dce,
     PASS_lower_cpu,
@@ -55,7 +54,8 @@ static const PassId gpu_list[] = {
     PASS_layout,
     PASS_cse, /* what layout computed again in two places */
     PASS_dce,
-    PASS_licm, /* before share: an operand that no iteration changes stays in registers */
+    PASS_licm, /* before stage-mma-operands: an operand that no iteration changes stays in
+                  registers, */
     PASS_cse,  /* which two loops may have in common */
     PASS_strip_mine, /* after licm: what it computes again stands outside */
     PASS_stage_mma_operands,
@@ -87,9 +87,8 @@ static const PassId gpu_list[] = {
     PASS_fold_convert, /* after the last conversion was made or dropped */
     PASS_alloc_shared, /* after all passes that make, move or drop what takes shared
                           memory */
-    PASS_insert_barriers,   /* behind smem: places say what conflicts */
-    PASS_insert_read_fence, /* after it: in front of barriers, as early as those who read
-                             */
+    PASS_insert_barriers,   /* after alloc-shared: offsets say what conflicts */
+    PASS_insert_read_fence, /* after it: fences go in front of barriers */
     PASS_insert_pdl, /* last: nothing moves an access in front of the wait any more */
 };
 

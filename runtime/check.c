@@ -451,6 +451,12 @@ list_call(Session *s, void *arg)
     if (all->kernels)
         buf_printf(&b, "%s: %d of %d kernel%s %s\n", c->m->path, all->good, all->kernels,
                    all->kernels == 1 ? "" : "s", all->kernels == 1 ? "passes" : "pass");
+    else if (all->n == 1)
+        buf_printf(&b, "%s: no kernel; '%s' is a helper: it returns a value\n",
+                   c->m->path, c->r->fn[0].name);
+    else if (all->n)
+        buf_printf(&b, "%s: no kernel; %d helpers: they return a value, or others call "
+                   "them\n", c->m->path, all->n);
     else
         buf_printf(&b, "%s: no kernel\n", c->m->path);
     text_set(&c->r->listing, b.s);

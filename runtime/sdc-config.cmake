@@ -37,9 +37,13 @@ endif()
 function(sdc_add_kernels name file)
     cmake_parse_arguments(PARSE_ARGV 2 A "" "KERNEL;PREFIX;GRID;TUNE"
         "TARGETS;SIGNATURES;CONSTEXPRS;OPTIONS;DEPENDS")
-    if(A_UNPARSED_ARGUMENTS OR NOT A_SIGNATURES)
-        message(FATAL_ERROR "sdc_add_kernels(${name}): needs SIGNATURES, and does not "
-            "know: '${A_UNPARSED_ARGUMENTS}'")
+    if(A_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "sdc_add_kernels(${name}): does not know "
+            "'${A_UNPARSED_ARGUMENTS}'")
+    endif()
+    if(NOT A_SIGNATURES)
+        message(FATAL_ERROR "sdc_add_kernels(${name}): needs SIGNATURES, the types of "
+            "the arguments; 'sdc check ${file}' prints some")
     endif()
     if(NOT TARGET sdc::command)
         message(FATAL_ERROR "sdc_add_kernels(${name}): no command sdc: set SDC_COMMAND")

@@ -8,6 +8,7 @@
 #   tests/**/*.tir            each is also printed, read back and printed again
 #   tests/record/*.txt        what shipped kernels do, loop by loop: tests/record/run
 #   tests/to_code.sh          every .tir to code of every target, or refused
+#   tests/twice.sh            a pass that runs once more changes nothing
 #   tests/lint/*.sh           rules about the sources
 #   tests/gen/*.c             one program: random kernels against tests/interp
 #   tests/fuzz/*.c            libFuzzer programs; seeded replays in an ordinary build
@@ -358,6 +359,7 @@ if(TARGET sdc)
         limited(to_code/${name} golden 600 ${BASH} "${T}/to_code.sh" $<TARGET_FILE:sdc>
             "${ROOT}" "${TMP}" ${name})
     endforeach()
+    limited(passes/twice golden 120 ${BASH} "${T}/twice.sh" $<TARGET_FILE:sdc> "${ROOT}")
 endif()
 
 # ---------------------------------------------------------------- loops of all kinds

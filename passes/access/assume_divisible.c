@@ -20,8 +20,6 @@
 #include "ir/edit.h"
 #include "passes/pass.h"
 
-bool pass_assume_divisible(Func *f, PassCx *cx);
-
 /* Is v a multiple of `of` for all values of its variables? */
 static bool
 is_multiple(const Value *v, int64_t of)

@@ -23,8 +23,6 @@
 #include "ir/fold.h"
 #include "passes/pass.h"
 
-bool pass_distinct(Func *f, PassCx *cx);
-
 enum { MOST_DEPTH = 64, MOST_VALUES = 512 };
 
 /* Per dimension of a tile, how many consecutive elements are equal: only every by[d]-th

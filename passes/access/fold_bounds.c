@@ -28,8 +28,6 @@
 #include "passes/access/masks.h"
 #include "passes/pass.h"
 
-bool pass_fold_bounds(Func *f, PassCx *cx);
-
 #include <string.h>
 
 typedef struct Walk {

@@ -25,8 +25,6 @@
 #include "ir/edit.h"
 #include "passes/pass.h"
 
-bool pass_fuse_forward(Func *f, PassCx *cx);
-
 typedef Vec(Op *) OpVec;
 typedef Vec(Value *) ValueVec;
 

@@ -23,8 +23,6 @@
 #include <math.h>
 #include <string.h>
 
-bool pass_lower_block_ptr(Func *f, PassCx *cx);
-
 enum {
     MAX_PARTS = 1 + 3 * MAX_RANK,
     FLAT_RANK = 2, /* on a GPU dimensions of size 1 are dropped down to this rank, since

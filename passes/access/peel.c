@@ -31,8 +31,6 @@
 #include "passes/cost.h"
 #include "passes/pass.h"
 
-bool pass_peel(Func *f, PassCx *cx);
-
 enum {
     MAX_BODY = 120, /* operations */
     MAX_CODE = 256, /* instructions of a thread: with more, masks are a small part */

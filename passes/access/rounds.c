@@ -26,8 +26,6 @@
 #include "ir/fold.h"
 #include "passes/pass.h"
 
-bool pass_rounds(Func *f, PassCx *cx);
-
 /* Does the loop carry a pointer that moves by something that step does not divide? */
 static bool
 moves_otherwise(const Op *loop, int64_t step)

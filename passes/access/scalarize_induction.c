@@ -16,8 +16,6 @@
 #include "ir/edit.h"
 #include "passes/pass.h"
 
-bool pass_scalarize_induction(Func *f, PassCx *cx);
-
 enum { MAX_STEPS = 8, MAX_DEPTH = 16 };
 
 /* The additions that lead from the carried value to its next one. */

@@ -25,8 +25,6 @@
 
 #include <string.h>
 
-bool pass_short_steps(Func *f, PassCx *cx);
-
 enum {
     MOST_WORDS = 256, /* a tile of so many words per thread does not fit: it has 255 */
     WORDS = 64,       /* words per thread of the shorter tiles */

@@ -22,8 +22,6 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
-bool pass_undef_masked(Func *f, PassCx *cx);
-
 enum { MAX_DEPTH = 32, MAX_USES = 256, MOST_WORDS = 32 };
 
 typedef struct Open {

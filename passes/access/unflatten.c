@@ -34,8 +34,6 @@
 
 #include <string.h>
 
-bool pass_unflatten(Func *f, PassCx *cx);
-
 enum { FAR = 16 };
 
 typedef Vec(Op *) OpVec;

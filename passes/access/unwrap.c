@@ -32,8 +32,6 @@
 #include "ir/edit.h"
 #include "passes/pass.h"
 
-bool pass_unwrap(Func *f, PassCx *cx);
-
 enum { MOST_VALUES = 4096, MASK_DEPTH = 16, BRING_DEPTH = 8 };
 
 /* A wrapped index w, of rank 1: it equals x for elements that are inside the matrix. */

@@ -14,8 +14,6 @@
 #include "ir/edit.h"
 #include "ir/fold.h"
 
-bool pass_lower_cpu(Func *f, PassCx *cx);
-
 static void lower_region(Simd *n, Region *r, Builder *b, int nesting);
 
 static Value *

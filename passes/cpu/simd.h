@@ -167,11 +167,11 @@ typedef struct Ev {
 
 /* A square block that is transposed in registers (simd_transpose.c): the indices of its
    rows, b, and of its lanes, a, along two dimensions. */
-enum { SIMD_MOST_TURNED = 16 };
-typedef struct Turn {
+enum { SIMD_MOST_SQUARE = 16 };
+typedef struct Square {
     int size;
-    Value *a[SIMD_MOST_TURNED], *b[SIMD_MOST_TURNED];
-} Turn;
+    Value *a[SIMD_MOST_SQUARE], *b[SIMD_MOST_SQUARE];
+} Square;
 
 /* May an evaluation take without a test what fast code assumes (strides of 1, remainders
    that change nothing, lanes that do not wrap)? TESTED: a test stands elsewhere.
@@ -192,8 +192,8 @@ struct Cx {
     Cx *pre;        /* in front of the strip, where the tests are computed */
     Value *cond;    /* i1 in pre: the assumptions hold; NULL: there are none */
     Trust trust;
-    const Turn *turn; /* the square that the strip belongs to; NULL: none */
-    int rows;         /* of the block that is no square; 0: none */
+    const Square *square; /* that the strip belongs to; NULL: none */
+    int rows;             /* of the block that is no square; 0: none */
     bool two;         /* assumes that a quotient changes in one lane at most */
     Value *runs;      /* fast: i1, would `two` hold for shorter strips? NULL: no */
     bool short_runs;  /* fast: a strip always has more than one quotient */
@@ -380,8 +380,8 @@ void simd_around_end(Simd *n, Builder *in, Op *old, Op *loop, Value **accs, int 
 int simd_transpose_dim(Simd *n, const Group *g, int lane);
 /* Rows of such blocks, along dimensions a and b, for elements of `bits`; 0: too few. */
 int simd_transpose_size(const Simd *n, const Group *g, int bits, int a, int b);
-/* Loads v for the whole block of cx->turn and remembers it for its other rows. False: the
-   memory of v is not contiguous along the block's rows. */
+/* Loads v for the whole block of cx->square and remembers it for its other rows. False:
+   the memory of v is not contiguous along the block's rows. */
 bool simd_transpose(Cx *cx, Value *v, const Ix *ix, Ev *out);
 
 /* simd_scan.c: scans in the buffers of the results, which hold the operands. */

@@ -29,16 +29,17 @@ emit_init(Emit *e, Simd *n, Group *g)
     const Type *t = g->shape;
     e->lane = simd_lane_dim(n, g);
     e->w = simd_lane_count(n, g, t->shape[e->lane]);
-    e->turn = simd_transpose_dim(n, g, e->lane);
-    int block = e->turn < 0 ? 0
-                            : simd_transpose_size(n, g, simd_widest(g), e->lane, e->turn);
+    e->row_dim = simd_transpose_dim(n, g, e->lane);
+    int block = 0;
+    if (e->row_dim >= 0)
+        block = simd_transpose_size(n, g, simd_widest(g), e->lane, e->row_dim);
     int high = block ? block : simd_rows_beside(g, e->lane);
     e->square = block > 0;
     e->w = block ? block : e->w;
-    e->turn = block ? e->turn : high > 1 ? 0 : -1;
+    e->row_dim = block ? e->row_dim : high > 1 ? 0 : -1;
     e->high = high;
     for (int d = 0; d < t->rank; d++) {
-        int64_t step = d == e->lane ? e->w : d == e->turn ? high : 1;
+        int64_t step = d == e->lane ? e->w : d == e->row_dim ? high : 1;
         e->ix[d] = (Ix){d == e->lane && e->w > 1 ? IX_AFF : IX_CONST, 0, NULL};
         if (t->shape[d] > step && d != g->axis)
             e->order[e->nloop++] = d;
@@ -151,7 +152,7 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
         if (r->kind == ROOT_COPY && !is_in_place(e->n, r))
             copy_out(e, cx, r, simd_eval(cx, r->v, e->ix));
     }
-    if (!cx->turn) {
+    if (!cx->square) {
         simd_fetch_stores(cx, e->ix);
         simd_fetch_loads(cx, e->ix);
     }
@@ -403,15 +404,15 @@ static void
 block_emit(Emit *e, Builder *b)
 {
     Simd *n = e->n;
-    Ix *row = &e->ix[e->turn], *lane = &e->ix[e->lane];
-    Turn t = {.size = e->w};
+    Ix *row = &e->ix[e->row_dim], *lane = &e->ix[e->lane];
+    Square t = {.size = e->w};
     Cx pre, cx;
     block_rows(b, row->v ? row->v : simd_int(b, n->i64, 0), e->high, t.b);
     block_rows(b, lane->v ? lane->v : simd_int(b, n->i64, 0), e->square ? e->w : 1, t.a);
     *lane = (Ix){IX_AFF, 0, t.a[0]};
     Op *branch = arm_open(e, b, NULL, &pre, &cx);
     cx.fast = true;
-    cx.turn = e->square ? &t : NULL;
+    cx.square = e->square ? &t : NULL;
     cx.rows = e->square ? 0 : e->high;
     for (int i = 0; i < e->high; i++) {
         *row = (Ix){IX_UNI, 0, t.b[i]};
@@ -446,7 +447,7 @@ loop_open(Emit *e, Builder *b, int d, Value *const *inits, int n)
 {
     const Type *i64 = e->n->i64;
     bool lane = d == e->lane && e->w > 1;
-    int step = lane ? e->w : d == e->turn ? e->high : 1;
+    int step = lane ? e->w : d == e->row_dim ? e->high : 1;
     Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, e->g->shape->shape[d]),
                          simd_int(b, i64, step), inits, n);
     e->ix[d] = (Ix){lane ? IX_AFF : IX_UNI, 0, loop->regions[0]->args[0]};
@@ -461,7 +462,7 @@ emit_strips(Emit *e, Builder *b, Value **accs)
     int d = e->nloop ? e->order[e->nloop - 1] : -1;
     if (d < 0 || (reduced && d != e->g->axis)) {
         /* The reduced dimension is one step: the loop over d is an ordinary one. */
-        if (e->turn >= 0)
+        if (e->row_dim >= 0)
             block_emit(e, b);
         else
             strip_emit(e, b, accs);
@@ -475,7 +476,7 @@ emit_strips(Emit *e, Builder *b, Value **accs)
     if (reduced)
         e->first = build_cmp(&in, OP_CMPI, "eq", loop->regions[0]->args[0],
                              simd_int(&in, e->n->i64, 0));
-    if (e->turn >= 0)
+    if (e->row_dim >= 0)
         block_emit(e, &in);
     else
         strip_emit(e, &in, accs);

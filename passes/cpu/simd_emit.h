@@ -17,7 +17,7 @@ typedef struct Emit {
     Simd *n;
     Group *g;
     int w, lane;          /* lanes, and the dimension along which they run */
-    int turn, high;       /* dimension of the rows of blocks, or -1; how many they are */
+    int row_dim, high;    /* dimension of the rows of blocks, or -1; how many they are */
     bool square;          /* blocks are transposed in registers */
     int order[MAX_RANK];  /* dimensions with loops, outermost first */
     int nloop;

@@ -525,7 +525,7 @@ simd_eval(Cx *cx, Value *v, const Ix *ix)
         return *old;
     Plan *p = plan_get(cx->n, v);
     Ev ev;
-    if (cx->turn && simd_transpose(cx, v, ix, &ev))
+    if (cx->square && simd_transpose(cx, v, ix, &ev))
         return ev;
     if (!p->slot)
         ev = simd_define(cx, v, ix);

@@ -276,7 +276,7 @@ simd_rows_together(const Emit *e, int d)
 {
     const Type *t = e->g->shape;
     int64_t rows = min_i64(MOST_ROWS, min_i64(e->w, t->shape[d]));
-    if (e->n->f->check || e->g->axis != e->lane || e->turn >= 0 || rows < LEAST_ROWS ||
+    if (e->n->f->check || e->g->axis != e->lane || e->row_dim >= 0 || rows < LEAST_ROWS ||
         t->shape[e->lane] > LONG_ROW)
         return 1;
     int64_t most = VECTORS * 8 * e->n->vector_bytes;

@@ -87,7 +87,7 @@ simd_transpose_dim(Simd *n, const Group *g, int lane)
 int
 simd_transpose_size(const Simd *n, const Group *g, int bits, int a, int b)
 {
-    int64_t size = min_i64(n->vector_bytes * 8 / max_i64(bits, 8), SIMD_MOST_TURNED);
+    int64_t size = min_i64(n->vector_bytes * 8 / max_i64(bits, 8), SIMD_MOST_SQUARE);
     size = min_i64(size, min_i64(g->shape->shape[a], g->shape->shape[b]));
     return size < LEAST ? 0 : (int)size;
 }
@@ -107,7 +107,7 @@ zip(Cx *cx, Value *x, Value *y, bool high)
 static void
 transpose(Cx *cx, Value **rows, int size)
 {
-    Value *next[SIMD_MOST_TURNED];
+    Value *next[SIMD_MOST_SQUARE];
     for (int round = 1; round < size; round *= 2) {
         for (int r = 0; r < size / 2; r++) {
             next[2 * r] = zip(cx, rows[r], rows[r + size / 2], false);
@@ -121,7 +121,7 @@ transpose(Cx *cx, Value **rows, int size)
 /* The dimensions of ix that have the block's lanes, *a, and its rows, *b, and which row
    it is; false: it has not both. */
 static bool
-find_dims(const Turn *t, int rank, const Ix *ix, int *a, int *b, int *row)
+find_dims(const Square *t, int rank, const Ix *ix, int *a, int *b, int *row)
 {
     *a = *b = -1;
     for (int d = 0; d < rank; d++) {
@@ -157,7 +157,7 @@ is_written(const Cx *cx, const Op *load)
 bool
 simd_transpose(Cx *cx, Value *v, const Ix *ix, Ev *out)
 {
-    const Turn *t = cx->turn;
+    const Square *t = cx->square;
     const Type *elem = type_elem(v->type);
     Op *load = value_def(v, OP_LOAD);
     int a, b, row = 0, left = MOST_STEPS;
@@ -167,17 +167,17 @@ simd_transpose(Cx *cx, Value *v, const Ix *ix, Ev *out)
         !transposed(cx->n, v, a, b, &left) || (!slot && is_written(cx, load)))
         return false;
     Ix at[MAX_RANK];
-    Value *rows[SIMD_MOST_TURNED];
+    Value *rows[SIMD_MOST_SQUARE];
     for (int d = 0; d < v->type->rank; d++)
         at[d] = ix[d];
     at[b] = (Ix){IX_AFF, 0, t->b[0]};
-    cx->turn = NULL;
+    cx->square = NULL;
     for (int c = 0; c < t->size; c++) {
         at[a] = (Ix){IX_UNI, 0, t->a[c]};
         rows[c] = ev_strip(cx, slot ? simd_slot_load(cx, slot, elem, at)
                                     : simd_load(cx, load, at));
     }
-    cx->turn = t;
+    cx->square = t;
     transpose(cx, rows, t->size);
     at[a] = ix[a];
     for (int r = 0; r < t->size; r++) {

@@ -23,8 +23,6 @@
 
 #include <stdlib.h>
 
-bool pass_alloc_shared(Func *f, PassCx *cx);
-
 typedef struct Placed {
     LiveRange r;
     int64_t offset;

@@ -38,8 +38,6 @@
 #include "ir/plan/scratch.h"
 #include "passes/forms.h"
 
-bool pass_insert_barriers(Func *f, PassCx *cx);
-
 typedef enum Done {
     DONE_READ,
     DONE_WRITE,

@@ -16,8 +16,6 @@
 #include "ir/edit.h"
 #include "passes/forms.h"
 
-bool pass_insert_proxy_fence(Func *f, PassCx *cx);
-
 typedef struct Fences {
     Arena *arena;
     Vec(const Op *) read; /* allocations that wgmma or TMA read */

@@ -33,8 +33,6 @@
 #include "ir/plan/wgmma_promote.h"
 #include "passes/forms.h"
 
-bool pass_insert_read_fence(Func *f, PassCx *cx);
-
 enum { MAX_LOOPS = 5 }; /* deeper loops: anything may have been read in them */
 
 typedef struct Span {

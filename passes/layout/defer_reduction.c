@@ -32,8 +32,6 @@
 
 #include <math.h>
 
-bool pass_defer_reduction(Func *f, PassCx *cx);
-
 typedef struct Partial {
     Session *s;
     Map parts; /* the sum behind a rewritten loop -> the parts that it is reduced from */

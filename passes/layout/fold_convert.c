@@ -34,8 +34,6 @@
 #include "ir/plan/scratch.h"
 #include "passes/pass.h"
 
-bool pass_fold_convert(Func *f, PassCx *cx);
-
 enum { MORE_COPIES = 2 }; /* a thread may hold so many times the elements of before */
 
 /* Can op leave its result in type `to` for the same price, since it reads it from shared

@@ -17,8 +17,6 @@
 #include "ir/base/util.h"
 #include "passes/layout/layout.h"
 
-bool pass_layout(Func *f, PassCx *cx);
-
 static void
 each_op(Layouts *p, Region *r, void (*fn)(Layouts *, Op *), int depth)
 {

@@ -39,8 +39,6 @@
 
 #include <math.h>
 
-bool pass_strip_mine(Func *f, PassCx *cx);
-
 enum {
     MOST_WORDS = 256, /* of a tile: a thread has 255 registers */
     STRIP_WORDS = 16,

@@ -52,8 +52,6 @@ enum {
     WORD = 32,
 };
 
-bool pass_lower_wgmma(Func *f, PassCx *cx);
-
 /* Is v contiguous in memory along the other dimension than `inner`? */
 static bool
 lies_across(const Value *v, int inner)

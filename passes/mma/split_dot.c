@@ -54,8 +54,6 @@ enum {
     LOW_BITS = -0x2000 /* those of fp32 that tf32 has */
 };
 
-bool pass_split_dot(Func *f, PassCx *cx);
-
 /* The large part of x, and what is left of x. */
 static Value *
 large_tf32(Builder *b, Value *x)

@@ -28,8 +28,6 @@
 
 #include <string.h>
 
-bool pass_stage_mma_operands(Func *f, PassCx *cx);
-
 /* The layout of the operand of `trans` with which its result has layout l. */
 static const Layout *
 before_trans(Session *s, const Layout *l, const Op *trans)

@@ -35,8 +35,6 @@
 #include "passes/pass.h"
 #include "passes/schedule/occupancy.h"
 
-bool pass_carry_loads(Func *f, PassCx *cx);
-
 enum {
     BESIDE_DOTS = 8,  /* registers of a thread for such loads beside dots */
     MOST_SUMS = 128,  /* more registers than this for accumulators leave none */

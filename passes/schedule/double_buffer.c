@@ -25,8 +25,6 @@
 #include "passes/schedule/double_buffer.h"
 #include "passes/schedule/occupancy.h"
 
-bool pass_double_buffer(Func *f, PassCx *cx);
-
 enum { BUFFERS = 2 };
 
 bool

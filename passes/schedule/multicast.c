@@ -32,8 +32,6 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 
-bool pass_multicast(Func *f, PassCx *cx);
-
 /* v as the other program computes it. */
 static Value *
 other(Multicast *m, Builder *b, Map *to, Value *v)

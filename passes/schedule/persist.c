@@ -41,8 +41,6 @@
 #include "passes/schedule/persist.h"
 #include "passes/schedule/specialize.h"
 
-bool pass_persist(Func *f, PassCx *cx);
-
 /* What matters of the ops of the kernel. */
 typedef struct Body {
     Op *loop;   /* a pipelined loop */

@@ -51,8 +51,6 @@
 #include "passes/schedule/carry_accumulator.h"
 #include "passes/schedule/join_sums.h"
 
-bool pass_place_waits(Func *f, PassCx *cx);
-
 /* ---- what dots read and threads fill */
 
 static const Op *

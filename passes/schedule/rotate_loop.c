@@ -37,11 +37,10 @@
 #include "passes/schedule/join_sums.h"
 #include "passes/schedule/rotation.h"
 
-bool pass_rotate_loop(Func *f, PassCx *cx);
-
 /* Number of warps from which on the warpgroups alternate at their dots. Two warpgroups
-   get out of step by themselves (attention of 128 dimensions, 16384 on an H200: 651
-   TFLOP/s, 618 with ping-pong); four do not (64 dimensions: 450, 485 with it). */
+   get out of step by themselves (attention of 128 dimensions, 16384 on an H200,
+   tests/gpu/compare.py, 2026-11-22: 651 TFLOP/s, 618 with ping-pong); four do not (64
+   dimensions: 450, 485 with it). */
 enum { PINGPONG_WARPS = 16, SECONDS = 4 };
 
 typedef struct Plan {

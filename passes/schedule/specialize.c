@@ -38,8 +38,6 @@
 #include "passes/mma/operand.h"
 #include "passes/schedule/occupancy.h"
 
-bool pass_specialize(Func *f, PassCx *cx);
-
 enum {
     GROUP_THREADS = 128,
     PRODUCER_REGS = 40,

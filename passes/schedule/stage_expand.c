@@ -54,8 +54,6 @@
 #include "passes/schedule/rotation.h"
 #include "passes/schedule/stage.h"
 
-bool pass_stage_expand(Func *f, PassCx *cx);
-
 enum { MEET_DEPTH = 4 };
 
 /* TMA loads that are first used by the same op and share an mbarrier. */

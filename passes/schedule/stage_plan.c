@@ -34,8 +34,6 @@
 #include "passes/schedule/stage.h"
 #include "passes/schedule/tma_tile.h"
 
-bool pass_stage_plan(Func *f, PassCx *cx);
-
 enum { MAX_STAGES = 8 };
 
 typedef struct Plan {

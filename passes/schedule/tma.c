@@ -27,8 +27,6 @@
 #include "passes/schedule/stage.h"
 #include "passes/schedule/tma_tile.h"
 
-bool pass_tma(Func *f, PassCx *cx);
-
 enum { DEAD_DEPTH = 16 };
 
 /* Erases users of v that earlier passes left behind and that have no use. */

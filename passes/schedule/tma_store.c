@@ -38,8 +38,6 @@
 #include "passes/schedule/tma_pieces.h"
 #include "passes/schedule/tma_tile.h"
 
-bool pass_tma_store(Func *f, PassCx *cx);
-
 enum { BESIDE = 1024 }; /* bytes for barriers */
 
 /* A store that has become one by TMA. */

@@ -39,8 +39,6 @@
 
 #include <stdlib.h>
 
-bool pass_unroll(Func *f, PassCx *cx);
-
 enum {
     COPIES = 4,       /* at most */
     MAX_LOADED = 32,  /* registers of a thread that are loaded at once */

@@ -8,8 +8,6 @@
        if %true { A } else { B }       =>   A */
 #include "passes/simplify/canon.h"
 
-bool pass_canon(Func *f, PassCx *cx);
-
 enum { MAX_ROUNDS = 16 };
 
 static Value *

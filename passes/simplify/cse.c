@@ -14,8 +14,6 @@
 
 #include <string.h>
 
-bool pass_cse(Func *f, PassCx *cx);
-
 enum { BUCKETS = 1024 };
 
 typedef struct Entry {

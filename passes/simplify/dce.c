@@ -12,8 +12,6 @@
 #include "ir/edit.h"
 #include "passes/pass.h"
 
-bool pass_dce(Func *f, PassCx *cx);
-
 typedef struct Dce {
     Arena *tmp;
     Map live;          /* Value or Op -> itself */

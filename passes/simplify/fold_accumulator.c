@@ -21,8 +21,6 @@
 
 #include <math.h>
 
-bool pass_fold_accumulator(Func *f, PassCx *cx);
-
 static bool
 is_zero(const Value *v)
 {

@@ -20,8 +20,6 @@
 
 #include <string.h>
 
-bool pass_fold_rand_compare(Func *f, PassCx *cx);
-
 /* x with its sign folded away, where v is ~x for a negative x and x else; else NULL. */
 static Value *
 folded_sign(const Value *v)

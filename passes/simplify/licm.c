@@ -12,8 +12,6 @@
 #include "passes/pass.h"
 #include "passes/simplify/licm_loads.h"
 
-bool pass_licm(Func *f, PassCx *cx);
-
 static bool
 invariant(const Op *op, const Region *body)
 {

@@ -14,8 +14,6 @@
 
 #include <math.h>
 
-bool pass_relax_exp(Func *f, PassCx *cx);
-
 enum { MAX_DEPTH = 8 };
 
 static bool

@@ -151,7 +151,8 @@ const char *const *bindings(Cli *c, int *n);
 const char *read_file_text(Cli *c, const char *path);
 
 /* Writes a file whole or not at all: to a temporary beside it, then renamed. "-" and what
-   has no name (a pipe, /dev/stdout) are written directly. */
+   has no name (a pipe, /dev/stdout) are written directly. Never over the command's own
+   input. */
 int write_file(const Cli *c, const char *path, const void *bytes, size_t size);
 
 /* Says on the standard error what takes so long, when it is a terminal and a second has

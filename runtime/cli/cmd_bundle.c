@@ -43,6 +43,10 @@ refuse_others(Cli *c)
         return cli_error(c, EXIT_USAGE,
                          "several targets or signatures make an object that is launched "
                          "by a header: give --header FILE.h");
+    if (c->opt[O_output].given &&
+        strcmp(c->opt[O_header].text, c->opt[O_output].text) == 0)
+        return cli_error(c, EXIT_USAGE, "-o and --header name one file, '%s'",
+                         c->opt[O_header].text);
     if (!c->opt[O_output].given)
         return cli_error(c, EXIT_USAGE, "the object needs a name: give -o FILE.o");
     if (emit && strcmp(emit, "obj") != 0 && strcmp(emit, "ptx") != 0 &&

@@ -16,7 +16,7 @@ cmd_cache(Cli *c)
     while (c->file && action < COUNT_OF(name) && strcmp(c->file, name[action]) != 0)
         action++;
     if (!c->file || action == COUNT_OF(name))
-        return cli_error(c, EXIT_USAGE, "sdc cache stat, verify, gc or clear");
+        return cli_error(c, EXIT_USAGE, "'sdc cache' needs stat, verify, gc or clear");
     SdcContext *cx;
     SdcCacheInfo info;
     if (sdc_context_create(NULL, &cx) != SDC_OK)

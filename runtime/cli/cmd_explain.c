@@ -68,6 +68,8 @@ explain_guessed(Cli *c, SdcContext *cx, SdcModule *mod)
     int status = EXIT_FINE, said = 0;
     if (!check || (got != SDC_OK && check->good == 0))
         return report_status(c, cx, got);
+    if (check->kernels == 0) /* says so, and why */
+        return explain(c, cx, mod, o.kernel, NULL);
     int n = check->n;
     SdcChecked *all = arena_array(&c->arena, SdcChecked, n + 1);
     for (int i = 0; i < n; i++) {

@@ -255,6 +255,9 @@ run_grid(Run *r)
         if (size[i] < 0 || size[i] > INT32_MAX)
             return cli_error(r->c, EXIT_INPUT, "grid: %lld is not from 0 to 2147483647",
                              (long long)size[i]);
+    if (!size[0] || !size[1] || !size[2])
+        cli_note(r->c, "the grid is (%lld, %lld, %lld): no program runs",
+                 (long long)size[0], (long long)size[1], (long long)size[2]);
     r->grid = sdc_grid(size[0], size[1], size[2]);
     return EXIT_FINE;
 }

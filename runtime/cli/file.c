@@ -25,14 +25,16 @@ write_all(int fd, const char *bytes, size_t size)
     return true;
 }
 
-/* A path that cannot be written is the caller's fault, a disk without room is not. */
+/* A path that cannot be written is the caller's fault, a disk without room is not. NULL
+   is the standard output. */
 static int
 write_error(const Cli *c, const char *path, int why)
 {
     bool environment = why == ENOSPC || why == EDQUOT || why == EIO || why == EROFS ||
                        why == EMFILE || why == ENFILE || why == EPIPE;
     return cli_error(c, environment ? EXIT_ENVIRONMENT : EXIT_INPUT,
-                     "cannot write '%s': %s", path, strerror(why));
+                     "cannot write %s%s%s: %s", path ? "'" : "",
+                     path ? path : "the standard output", path ? "'" : "", strerror(why));
 }
 
 static int
@@ -57,14 +59,27 @@ is_file(const char *path, const struct stat *st)
            named.st_ino == st->st_ino;
 }
 
+/* Is it the command's own input? A slip of the hand, -o k.tk, must not cost the
+   source. */
+static bool
+is_input(const Cli *c, const struct stat *st)
+{
+    bool is = is_file(c->file, st);
+    for (int i = 0; i < c->files.n && !is; i++)
+        is = is_file(c->files.at[i], st);
+    return is;
+}
+
 int
 write_file(const Cli *c, const char *path, const void *bytes, size_t size)
 {
     if (strcmp(path, "-") == 0)
-        return write_directly(c, "standard output", STDOUT_FILENO, bytes, size);
+        return write_directly(c, NULL, STDOUT_FILENO, bytes, size);
     struct stat st;
     mode_t mode = 0;
     bool exists = stat(path, &st) == 0;
+    if (exists && S_ISREG(st.st_mode) && is_input(c, &st))
+        return cli_error(c, EXIT_USAGE, "'%s' is the input: it is not overwritten", path);
     char *target = exists ? realpath(path, NULL) : NULL; /* through a link */
     if (exists && (!S_ISREG(st.st_mode) || !is_file(target, &st))) {
         free(target);

@@ -26,8 +26,8 @@ expr_list(Expr *e, const char *text, size_t n, int64_t *out, int most)
         if (!sdcrt_expr_eval(&code[i], NULL, &out[i], &why))
             count = -1;
     if (count < 0)
-        snprintf(e->error, sizeof e->error, "%s%s%s%s at column %d of '%.80s'",
+        snprintf(e->error, sizeof e->error, "%s%s%s%s at column %d of '%.*s'",
                  *why.name ? "'" : "", why.name, *why.name ? "' " : "", why.what,
-                 why.column, text);
+                 why.column, n > 80 ? 80 : (int)n, text);
     return count;
 }

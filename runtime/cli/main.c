@@ -1,6 +1,7 @@
 /* sdc: the command. */
 #include "runtime/cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +49,9 @@ main(int argc, char **argv)
     c.fail.set = 0;
     arena_done(&c.arena);
     /* A full disk behind the standard output shows only now, or has shown before. */
+    errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_FINE)
-        status = cli_error(&c, EXIT_ENVIRONMENT, "cannot write the standard output");
+        status = cli_error(&c, EXIT_ENVIRONMENT, "cannot write the standard output%s%s",
+                           errno ? ": " : "", errno ? strerror(errno) : "");
     return status;
 }

@@ -87,7 +87,7 @@ matmul_across(const SdcTensor *a, const SdcTensor *b)
 }
 
 GemmMath
-matmul_math(const Product *p)
+matmul_math(const Matmul *p)
 {
     if (matmul_is_fp8(&p->a))
         return p->promotes ? GEMM_FP8 : GEMM_FP8_FAST;
@@ -97,7 +97,7 @@ matmul_math(const Product *p)
 /* ---- the plan of a shape that came before */
 
 /* And what an equal call has launched before. */
-GemmPlan
+static GemmPlan
 matmul_plan(Call *c, const GemmAsk *q)
 {
     SdcKernels *k = c->k;
@@ -113,7 +113,7 @@ matmul_plan(Call *c, const GemmAsk *q)
     return at ? plan : gemm_plan(&k->device, q);
 }
 
-void
+static void
 matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
 {
     SdcKernels *k = c->k;
@@ -128,7 +128,7 @@ matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
 /* ---- launches */
 
 void
-matmul_bind(Call *c, const Product *p, const GemmTile *t)
+matmul_bind(Call *c, const Matmul *p, const GemmTile *t)
 {
     int columns = 1;
     while (columns * 2 <= t->n)
@@ -169,7 +169,7 @@ units_of(const SdcTensor *t, int stride, int batch, const int size[2])
 /* Threads copy and store rows that no tensor map takes, in pieces of what these begin
    on. */
 static void
-bind_units(Call *c, const Product *p, bool stores)
+bind_units(Call *c, const Matmul *p, bool stores)
 {
     enum { M, N, K, A_STRIDE, B_STRIDE = 5, C_STRIDE = 7, A_BATCH = 9, B_BATCH, C_BATCH };
     bool maps = matmul_rows(&p->a) >= GEMM_MAP_ROWS &&
@@ -192,27 +192,27 @@ matmul_strides(Call *c, const SdcTensor *t, int first)
 }
 
 void
-matmul_residual(Call *c, const Product *p)
+matmul_residual(Call *c, const Matmul *p)
 {
     call_tensor(c, p->adds ? &p->residual : NULL);
 }
 
 void
-matmul_residual_strides(Call *c, const Product *p, int first)
+matmul_residual_strides(Call *c, const Matmul *p, int first)
 {
     const SdcTensor none = {.rank = 3};
     matmul_strides(c, p->adds ? &p->residual : &none, first);
 }
 
 void
-matmul_scales(Call *c, const Product *p)
+matmul_scales(Call *c, const Matmul *p)
 {
     call_tensor(c, p->a_scale.data ? &p->a_scale : NULL);
     call_tensor(c, p->b_scale.data ? &p->b_scale : NULL);
 }
 
 static void
-add_scales(Call *c, const Product *p)
+add_scales(Call *c, const Matmul *p)
 {
     matmul_scales(c, p);
     call_strides(c, &p->a_scale);
@@ -221,13 +221,13 @@ add_scales(Call *c, const Product *p)
 
 /* The kernels of one matmul do not take what a batch, a residual or scales need. */
 static bool
-is_plain(const Product *p)
+is_plain(const Matmul *p)
 {
     return p->c.shape[0] == 1 && !p->adds && !p->scales;
 }
 
 static int64_t
-tiles_of(const Product *p, const GemmTile *t)
+tiles_of(const Matmul *p, const GemmTile *t)
 {
     return ceil_over(p->c.shape[1], t->m) * ceil_over(p->c.shape[2], t->n) *
            p->c.shape[0];
@@ -235,7 +235,7 @@ tiles_of(const Product *p, const GemmTile *t)
 
 /* Bias and activation, as the kernels for one matmul and for more take them. */
 static void
-bind_epilogue(Call *c, const Product *p)
+bind_epilogue(Call *c, const Matmul *p)
 {
     if (is_plain(p))
         call_bind_bool(c, "HAS_BIAS", p->bias != NULL);
@@ -244,7 +244,7 @@ bind_epilogue(Call *c, const Product *p)
 
 /* `tiles` of them, the first ones. */
 static void
-whole(Call *c, const Product *p, const GemmPlan *plan, int64_t tiles)
+whole(Call *c, const Matmul *p, const GemmPlan *plan, int64_t tiles)
 {
     bool plain = is_plain(p);
     matmul_bind(c, p, plan->tile);
@@ -273,7 +273,7 @@ whole(Call *c, const Product *p, const GemmPlan *plan, int64_t tiles)
 
 /* Sums of the parts, [batch * parts, M * width]. */
 static void
-sum_parts(Call *c, const Product *p, const GemmPlan *plan, const SdcTensor *parts,
+sum_parts(Call *c, const Matmul *p, const GemmPlan *plan, const SdcTensor *parts,
           int64_t width)
 {
     bool plain = is_plain(p);
@@ -297,7 +297,7 @@ sum_parts(Call *c, const Product *p, const GemmPlan *plan, const SdcTensor *part
 }
 
 static void
-in_parts(Call *c, const Product *p, const GemmPlan *plan)
+in_parts(Call *c, const Matmul *p, const GemmPlan *plan)
 {
     bool plain = is_plain(p);
     int64_t M = p->c.shape[1], N = p->c.shape[2], batch = p->c.shape[0];
@@ -338,7 +338,7 @@ in_parts(Call *c, const Product *p, const GemmPlan *plan)
 
 /* The tiles behind the first, whose sums are blocks of their own. */
 static void
-rest_in_parts(Call *c, const Product *p, const GemmPlan *plan)
+rest_in_parts(Call *c, const Matmul *p, const GemmPlan *plan)
 {
     const GemmTile *t = plan->tile;
     int64_t rest = tiles_of(p, t) - plan->first, stride = rest * t->m * t->n;
@@ -433,7 +433,7 @@ scale_fits(Call *c, const SdcTensor *s, const char *what, int64_t batch, int64_t
 }
 
 bool
-matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p)
+matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Matmul *p)
 {
     const SdcTensor *bias = o->bias, *add = o->residual;
     int64_t N = p->c.shape[2];
@@ -468,8 +468,8 @@ matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p)
            scale_fits(c, o->b_scale, "b_scale", groups, N, &p->b_scale);
 }
 
-int32_t
-matmul_epilogue(const Product *p)
+static int32_t
+matmul_epilogue(const Matmul *p)
 {
     return (int32_t)p->act << 3 | p->scales << 2 | p->adds << 1 | (p->bias != NULL);
 }
@@ -494,7 +494,7 @@ make_one(SdcTensor *t)
 /* All matrices of a batch by the same one are one matrix by it: fewer tiles that are not
    full, and the kernel that has no batch. */
 static void
-fold_batch(Product *p)
+fold_batch(Matmul *p)
 {
     if (p->c.shape[0] < 2 || p->b.strides[0] != 0 || p->bias_next || !is_one(&p->a) ||
         !is_one(&p->c) || (p->adds && !is_one(&p->residual)) ||
@@ -508,7 +508,7 @@ fold_batch(Product *p)
 }
 
 GemmAsk
-matmul_ask(const Product *p)
+matmul_ask(const Matmul *p)
 {
     return (GemmAsk){.m = p->c.shape[1],
                      .n = p->c.shape[2],
@@ -528,7 +528,7 @@ matmul_ask(const Product *p)
 
 /* c^T = b^T a^T. */
 static void
-swap_operands(Product *p)
+swap_operands(Matmul *p)
 {
     const SdcTensor a = p->a, a_scale = p->a_scale;
     p->a = tensor_transposed(&p->b);
@@ -541,7 +541,7 @@ swap_operands(Product *p)
 }
 
 void
-matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed)
+matmul_run(Call *c, Matmul *p, const GemmPlan *plan, int transposed)
 {
     matmul_pack(c, p, plan, transposed);
     if (plan->swapped)
@@ -558,7 +558,7 @@ matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed)
 
 /* All of it fits. */
 static SdcStatus
-multiply(Call *c, Product *p)
+multiply(Call *c, Matmul *p)
 {
     if (!p->c.shape[0] || !p->c.shape[1] || !p->c.shape[2])
         return SDC_OK;
@@ -586,7 +586,7 @@ sdc_matmul_with(SdcKernels *k, const SdcTensor *a, const SdcTensor *b, const Sdc
     if (call.status != SDC_OK || !call_options(&call, options, &o, sizeof o) ||
         !operands_fit(&call, a, b, c))
         return call.status;
-    Product p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
+    Matmul p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
     call.stream = stream;
     if (!matmul_options(&call, &o, p.c.shape[0], &p))
         return call.status;
@@ -602,7 +602,7 @@ sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b, const SdcTenso
     if (call.status != SDC_OK || !call_shape(&call, a, "a", SHAPE(-1, -1)) ||
         !operands_fit(&call, a, b, c))
         return call.status;
-    Product p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
+    Matmul p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
     call.stream = stream;
     if (!matmul_options(&call, &o, 1, &p))
         return call.status;

@@ -5,7 +5,7 @@
 #include "runtime/kernels.h"
 
 /* One matmul, or a batch, as the kernels see it: every tensor has its batch in front. */
-typedef struct Product {
+typedef struct Matmul {
     SdcTensor a, b, c;
     const SdcTensor *bias; /* NULL: none */
     int64_t bias_next;     /* stride from one of the batch to the next */
@@ -16,7 +16,7 @@ typedef struct Product {
     SdcActivation act;
     bool exact;
     bool promotes; /* sums of fp8, into fp32 */
-} Product;
+} Matmul;
 
 bool matmul_is_fp8(const SdcTensor *t);
 /* Of a matmul that takes no fp8. */
@@ -28,18 +28,17 @@ SdcTensor matmul_batch(const SdcTensor *t);
 /* As GemmAsk has it. */
 int32_t matmul_rows(const SdcTensor *t);
 int16_t matmul_across(const SdcTensor *a, const SdcTensor *b);
-GemmMath matmul_math(const Product *p);
+GemmMath matmul_math(const Matmul *p);
 /* Options into `p`, whose c stands; they fit. `groups`: what a bias may have one row
    for. */
-bool matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p);
-int32_t matmul_epilogue(const Product *p);
+bool matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Matmul *p);
 /* A further launch, with the tile. */
-void matmul_bind(Call *c, const Product *p, const GemmTile *t);
-void matmul_residual(Call *c, const Product *p); /* None without one */
+void matmul_bind(Call *c, const Matmul *p, const GemmTile *t);
+void matmul_residual(Call *c, const Matmul *p); /* None without one */
 /* Strides from dimension `first` on. */
-void matmul_residual_strides(Call *c, const Product *p, int first);
+void matmul_residual_strides(Call *c, const Matmul *p, int first);
 void matmul_strides(Call *c, const SdcTensor *t, int first);
-void matmul_scales(Call *c, const Product *p); /* None for what is not there */
+void matmul_scales(Call *c, const Matmul *p); /* None for what is not there */
 
 /* The power of two, up to `most`, that all of these numbers are multiples of. */
 int64_t matmul_divisor(uint64_t numbers, int64_t most);
@@ -52,18 +51,14 @@ bool matmul_packs(const SdcTensor *t, int along);
 SdcTensor matmul_place(const SdcTensor *t, int along, int64_t *bytes);
 /* The operands that the plan says, by copies in temporary memory: rows on lines of the
    cache. */
-void matmul_pack(Call *c, Product *p, const GemmPlan *plan, int transposed);
+void matmul_pack(Call *c, Matmul *p, const GemmPlan *plan, int transposed);
 /* One of them, which is not transposed. */
 SdcTensor matmul_packed(Call *c, const SdcTensor *t);
 
 /* What is asked of the planner, with the epilogue of `p`. */
-GemmAsk matmul_ask(const Product *p);
+GemmAsk matmul_ask(const Matmul *p);
 /* Its launches: operands that are copied first, the matmul and the sum of its parts.
    `p` is as the kernels saw it behind them. */
-void matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed);
-
-/* The plan of a shape, from the handle's table where it came before, and into it. */
-GemmPlan matmul_plan(Call *c, const GemmAsk *q);
-void matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan);
+void matmul_run(Call *c, Matmul *p, const GemmPlan *plan, int transposed);
 
 #endif

@@ -28,7 +28,7 @@ grid_of(Call *c, const GemmTile *t, int64_t tiles)
 
 /* The plan for groups of the average size. */
 static GemmPlan
-plan_of(Call *c, const Product *p, int64_t groups, GemmAsk *ask)
+plan_of(Call *c, const Matmul *p, int64_t groups, GemmAsk *ask)
 {
     *ask = (GemmAsk){.m = p->c.shape[1],
                      .n = p->c.shape[2],
@@ -70,13 +70,13 @@ tile_list(Call *c, const SdcTensor *offsets, int64_t row_tiles, int rows)
 }
 
 static SdcStatus
-multiply(Call *c, const Product *p, const SdcTensor *offsets)
+multiply(Call *c, const Matmul *p, const SdcTensor *offsets)
 {
     int64_t rows = p->c.shape[1], N = p->c.shape[2], groups = offsets->shape[0] - 1;
     if (!rows || !N)
         return SDC_OK;
     GemmAsk ask;
-    Product each = *p;
+    Matmul each = *p;
     each.c.shape[1] = ceil_over(rows, groups);
     GemmPlan plan = plan_of(c, &each, groups, &ask);
     const GemmTile *t = plan.tile;
@@ -124,7 +124,7 @@ sdc_matmul_grouped(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
         !call_shape(&call, c, "c", SHAPE(a->shape[0], b->shape[2])) ||
         !call_float(&call, c, "c"))
         return call.status;
-    Product p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
+    Matmul p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
     call.stream = stream;
     if (o.a_scale && !call_need(&call, o.a_scale->rank == 1,
                                 "'a_scale' has %d dimensions, needed is 1, all rows",
@@ -136,13 +136,13 @@ sdc_matmul_grouped(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
 }
 
 static SdcStatus
-sum_groups(Call *c, const Product *p, const SdcTensor *offsets)
+sum_groups(Call *c, const Matmul *p, const SdcTensor *offsets)
 {
     int64_t groups = p->c.shape[0], M = p->c.shape[1], N = p->c.shape[2];
     if (!M || !N)
         return SDC_OK;
     GemmAsk ask;
-    Product each = *p;
+    Matmul each = *p;
     each.a.shape[2] = ceil_over(p->a.shape[2], groups);
     GemmPlan plan = plan_of(c, &each, groups, &ask);
     const GemmTile *t = plan.tile;
@@ -183,7 +183,7 @@ sdc_matmul_grouped_sum(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
     transposed.shape[1] = a->shape[0];
     transposed.strides[0] = a->strides[1];
     transposed.strides[1] = a->strides[0];
-    Product p = {.a = matmul_batch(&transposed),
+    Matmul p = {.a = matmul_batch(&transposed),
                  .b = matmul_batch(b),
                  .c = matmul_batch(c),
                  .exact = exact};

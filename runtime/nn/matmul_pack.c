@@ -170,7 +170,7 @@ transpose(Call *c, const Transposition *all, int n)
 }
 
 void
-matmul_pack(Call *c, Product *p, const GemmPlan *plan, int transposed)
+matmul_pack(Call *c, Matmul *p, const GemmPlan *plan, int transposed)
 {
     const bool packs[] = {plan->pack_a, plan->pack_b};
     SdcTensor *const operands[] = {&p->a, &p->b};

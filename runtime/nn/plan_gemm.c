@@ -38,7 +38,7 @@ enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, ROLE_WARPS = 8,
 /* Bytes and operations are per microsecond. */
 static const double memory_bytes = 3.75e6, cache_bytes = 19.00e6, copy_bytes = 3.93e6,
                     latency = 0.728, launch = 3.63, next_launch = 2.49, next_copy = 2.65,
-                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.255,
+                    transpose_bytes = 3.8e6, next_transpose = 1.6, in_vain = 0.255,
                     later_copy = 1.71, later_launch = 1.52, by_parts = 1.31,
                     by_elements = 3.97, threads_launch = 3.18, taking_turns = 0.684,
                     next_program = 1.28, wide_pieces = 1.14, by_threads = 1.3, seam = 3;
@@ -213,15 +213,16 @@ static double
 packing(const NnDevice *d, const GemmAsk *q, const GemmWay *w, const double elements[2])
 {
     const bool packs[] = {w->pack_a, w->pack_b};
-    double us = 0, turn = next_turn, copy = next_copy, memory = device_memory(d);
+    double us = 0, memory = device_memory(d);
+    double transpose = next_transpose, copy = next_copy;
     for (int i = 0; i < 2; i++) {
         double bytes = 2 * elements[i] * q->bytes;
         bool transposed = is_fp8(q->math) && q->across >> i & 1;
         if (!packs[i])
             continue;
-        us += transposed ? turn + bytes / (turn_bytes * memory)
+        us += transposed ? transpose + bytes / (transpose_bytes * memory)
                          : copy + bytes / (copy_bytes * memory);
-        turn = transposed ? 0 : turn;
+        transpose = transposed ? 0 : transpose;
         copy = later_copy;
     }
     return us;
@@ -458,7 +459,7 @@ parts_in(const NnDevice *d, const GemmAsk *q, const GemmTile *t, int rounds)
 
 /* Columns behind a power of two, where these are so few that their rows in shared memory
    are shorter than the banks are wide: 128x160 of b across k takes 31 us where it takes
-   22 along (2880x896x1792). */
+   22 along (2880x896x1792, H200, tests/gpu/shapes --tiles, 2026-11-27). */
 static bool
 is_narrow(const GemmAsk *q, const GemmTile *t)
 {
@@ -542,7 +543,7 @@ swapped_ask(const GemmAsk *q)
 
 /* Tiles of few rows of halves are for weights that lie along k, of tf32 for any. Groups
    differ in size: one with more rows than the tile has reads all of b again (777 rows in
-   60 groups, bf16, 92 us; by 64 rows 82). */
+   60 groups, bf16, 92 us; by 64 rows 82; H200, tests/gpu/shapes, 2026-11-24). */
 static void
 consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
 {

@@ -15,10 +15,10 @@ along_of(const SdcTensor *x)
 }
 
 /* c = a b; x: that of y and dw, or its copy. */
-static Product
+static Matmul
 product_of(const Layer *l, int what, const SdcTensor *x)
 {
-    Product p = {.scales = true};
+    Matmul p = {.scales = true};
     SdcTensor w = matmul_batch(l->w);
     if (what == SPARSE_DX) {
         p.a = matmul_batch(l->dy);
@@ -42,7 +42,7 @@ sparse_across(const Layer *l, int what)
     int64_t bytes;
     SdcTensor batch = matmul_batch(l->x);
     SdcTensor x = matmul_place(&batch, along_of(&batch), &bytes);
-    Product p = product_of(l, what, &x);
+    Matmul p = product_of(l, what, &x);
     return matmul_across(&p.a, &p.b);
 }
 
@@ -153,7 +153,7 @@ sparse_dense(const Layer *l, int what)
     SdcTensor x = pack_live(l, scale, what != SPARSE_DX);
     if (c->status != SDC_OK)
         return;
-    Product p = product_of(l, what, &x);
+    Matmul p = product_of(l, what, &x);
     p.a_scale = (SdcTensor){
         .dtype = SDC_FP32, .rank = 2, .data = scale, .shape = {1, p.c.shape[1]}};
     p.b_scale = (SdcTensor){.dtype = SDC_FP32, .rank = 2, .shape = {1, p.c.shape[2]}};

@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$1"
 build=$2 bad=0
 mkdir -p docs
+[ -x "$build/sdc" ] || { echo "$build/sdc:1: is missing: build it first"; exit 1; }
 for page in ops passes builtins; do
-    [ -x "$build/sdc" ] || break
     if [ "${3:-}" = --write ]; then
         "$build/sdc" doctor "--print-$page" >"docs/$page.md"
     elif ! diff <("$build/sdc" doctor "--print-$page") "docs/$page.md" >/dev/null; then

@@ -14,7 +14,7 @@ fi
 existing=()
 for file in "${files[@]}"; do
     case $file in
-    tests/lint/words.sh | passes/aliases.def | tests/fuzz/seeds/* | tests/golden/* | \
+    tests/lint/words.sh | tests/fuzz/seeds/* | tests/golden/* | \
         tests/oracle/* | LICENSE | *.npy | CHANGELOG*) ;;
     *) [ -f "$file" ] && existing+=("$file") ;;
     esac
@@ -36,6 +36,7 @@ instead 'persistent kernel' '[tT]iles in turn|turns='
 instead 'ping-pong' 'turn_(open|take|pass)|OP_TURN_[A-Z]+|ATTR_TURNS'
 instead 'double buffer' 'pass_turns|no_turns|PASS_turns'
 instead 'transposed, swap A and B' 'operand_turned|layout_turns?(_bytes)?'
+instead 'transposed, square block' 'SIMD_MOST_TURNED|(cx|e)->turn|turn_bytes'
 instead 'baseline' '[pP]eers?'
 instead 'pinned' 'ATTR_LATE'
 instead 'attention backward' '[gG]radients of attention'

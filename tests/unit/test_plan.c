@@ -105,6 +105,17 @@ START_TEST(swapped)
         q.math = GEMM_TF32;
         ck_assert(!gemm_plan(&hopper, &q).swapped);
     }
+    /* of two that are guessed to take as long it is the plain one: 1536^3 has tiles that
+       fill the device either way */
+    GemmAsk square = ask(1536, 1536, 1536, GEMM_HALF, 128, 128);
+    square.across = 2;
+    square.swaps = 1;
+    int n = gemm_ways(&hopper, &square, way, MOST);
+    ck_assert(n > 1 && !way[0].swapped && way[1].swapped &&
+              way[0].cost.all == way[1].cost.all);
+    const GemmTile *t = way[0].tile;
+    int64_t tiles = (1536 + t->m - 1) / t->m * ((1536 + t->n - 1) / t->n);
+    ck_assert(tiles * 10 > hopper.processors * 9 && tiles <= hopper.processors);
     /* rows of c that TMA does not take are stored element by element, which a program
        alone on its SM waits for */
     GemmAsk q = ask(511, 513, 515, GEMM_HALF, 2, 2);
@@ -136,6 +147,16 @@ START_TEST(small)
     GemmAsk many = ask(64, 64, 64, GEMM_HALF, 128, 128);
     many.batch = 512;
     ck_assert_int_ge(gemm_plan(&hopper, &many).tile->resident, 3);
+    /* 2048x1536x1024 was fastest so (three programs of 64x128 on an SM 14.2 us, 128x192
+       15.6; H200, 2026-11-27). Fitted to 840 matmuls the model prefers 128x192, so this
+       one must stay among the ways that tests/gpu/shapes --ways 8 measures */
+    enum { MEASURED = 8 };
+    GemmWay way[MEASURED];
+    GemmAsk one = ask(2048, 1536, 1024, GEMM_HALF, 128, 128);
+    int n = gemm_ways(&hopper, &one, way, MEASURED), shared = 0;
+    for (int i = 0; i < n; i++)
+        shared += way[i].tile->resident >= 3 && way[i].cost.all < 1.2 * way[0].cost.all;
+    ck_assert_int_gt(shared, 0);
     /* those of two stages wait for memory where steps are more than a few */
     many = ask(320, 320, 320, GEMM_HALF, 128, 128);
     many.batch = 32;
