@@ -39,6 +39,7 @@ typedef struct Nv {
     Loc widest_at;           /* where that is made */
     bool multiplies;         /* there is a dot */
     struct Axis *axis;       /* facts of the function's values, NULL until needed */
+    struct Axis *addresses;  /* the same, as addresses have them */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
     /* NULL until needed: see nv_elected, nv_elected_of_group, nv_group */
@@ -99,6 +100,8 @@ const struct AxisFacts *nv_facts(Gen *g, const Value *v);
 /* The set of register bits of v that do not matter: registers whose numbers differ in
    these bits alone are known to hold equal elements. */
 uint32_t nv_same(Gen *g, const Value *v);
+/* The same of addresses, whose sums and products do not wrap. */
+uint32_t nv_same_address(Gen *g, const Value *v);
 
 /* ---- gen_nv_layout.c: coordinates of elements, and ops that only rename registers */
 /* The coordinate along dim of this thread's register `reg`, i32. */
