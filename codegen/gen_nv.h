@@ -200,6 +200,8 @@ bool nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out);
 /* ---- gen_nv_shuffle.c: values of other lanes */
 /* x, of any scalar type, of lane `lane ^ lanes`. */
 LLVMValueRef nv_shuffle_xor(Gen *g, LLVMValueRef x, int lanes);
+/* The same of the lane of this number. */
+LLVMValueRef nv_shuffle_from(Gen *g, LLVMValueRef x, LLVMValueRef lane);
 /* Moves registers between the lanes of a warp as p says; e: the tile's element. */
 void nv_convert_lanes(Gen *g, const ShufflePlan *p, const Type *e, Regs *in, Regs *out);
 
