@@ -39,6 +39,7 @@ typedef struct Nv {
     Loc widest_at;           /* where that is made */
     bool multiplies;         /* there is a dot */
     struct Axis *axis;       /* facts of the function's values, NULL until needed */
+    struct Axis *addresses;  /* the same, as addresses have them */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
     /* NULL until needed: see nv_elected, nv_elected_of_group, nv_group */
@@ -99,6 +100,8 @@ const struct AxisFacts *nv_facts(Gen *g, const Value *v);
 /* The set of register bits of v that do not matter: registers whose numbers differ in
    these bits alone are known to hold equal elements. */
 uint32_t nv_same(Gen *g, const Value *v);
+/* The same of addresses, whose sums and products do not wrap. */
+uint32_t nv_same_address(Gen *g, const Value *v);
 
 /* ---- gen_nv_layout.c: coordinates of elements, and ops that only rename registers */
 /* The coordinate along dim of this thread's register `reg`, i32. */
@@ -197,6 +200,8 @@ bool nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out);
 /* ---- gen_nv_shuffle.c: values of other lanes */
 /* x, of any scalar type, of lane `lane ^ lanes`. */
 LLVMValueRef nv_shuffle_xor(Gen *g, LLVMValueRef x, int lanes);
+/* The same of the lane of this number. */
+LLVMValueRef nv_shuffle_from(Gen *g, LLVMValueRef x, LLVMValueRef lane);
 /* Moves registers between the lanes of a warp as p says; e: the tile's element. */
 void nv_convert_lanes(Gen *g, const ShufflePlan *p, const Type *e, Regs *in, Regs *out);
 

@@ -11,9 +11,9 @@
    taken by a relaxed exchange guards nothing. From an old value that nobody reads nothing
    is learnt: such operations do not acquire.
 
-   PTX exchanges 32 bits and more. Of less, an exchange whose old value nobody reads is a
-   store and an `or` of 0 a load, each with the same order; LLVM makes the rest of the
-   word around them. */
+   What changes nothing, such as an addition of 0, is a load of the same order, if it
+   does not release. PTX exchanges 32 bits and more. Of less, an exchange whose old value
+   nobody reads is a store; LLVM makes the rest of the word around the others. */
 #include "codegen/gen_nv_access.h"
 
 #include "ir/base/util.h"
@@ -86,6 +86,17 @@ choose_order(Atomic *a)
     a->scope = scope ? scope : "gpu";
 }
 
+/* Does it leave the memory as it was? Loops that wait for others poll this way, and a
+   load takes no turn among the atomics of that address. */
+static bool
+only_reads(const Atomic *a)
+{
+    LLVMAtomicRMWBinOp op = a->code ? a->code->op : LLVMAtomicRMWBinOpXchg;
+    return !a->release && value_is_zero(op_operand(a->op, 1)) &&
+           (op == LLVMAtomicRMWBinOpAdd || op == LLVMAtomicRMWBinOpOr ||
+            op == LLVMAtomicRMWBinOpXor);
+}
+
 /* The instruction for one element, where PTX has it. */
 static void
 choose_instruction(Gen *g, Atomic *a)
@@ -94,12 +105,11 @@ choose_instruction(Gen *g, Atomic *a)
     char type = a->code ? a->code->type : 'b';
     a->name = a->code ? a->code->name : "cas";
     snprintf(a->type, sizeof a->type, "%c%d", type, a->bits);
+    a->loads = only_reads(a);
     if (!a->code || a->bits >= 32 || !a->name)
         return;
     a->name = NULL; /* arithmetic on 16 bits: additions of floats alone */
     a->stores = a->code->op == LLVMAtomicRMWBinOpXchg && !a->used;
-    a->loads = a->code->op == LLVMAtomicRMWBinOpOr && !a->release &&
-               value_is_zero(op_operand(a->op, 1));
     if (type != 'f' || a->code->op != LLVMAtomicRMWBinOpFAdd)
         return;
     if (k == SK_BF16 && g->info.bf16)

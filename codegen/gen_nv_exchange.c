@@ -1,10 +1,11 @@
 /* Operations that move elements between threads in other ways than a conversion of
    layouts: gather and histogram. Both use their scratch memory, in which tiles are
-   row-major arrays. */
+   row-major arrays; a gather inside of a warp shuffles (ir/plan/gather.h). */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
+#include "ir/plan/gather.h"
 #include "ir/plan/scratch.h"
 
 /* ---- a second operand whose layout does not fit the op */
@@ -41,6 +42,67 @@ second_read(Gen *g, const Op *op, const Layout *l, Regs *to)
 
 /* ---- gather */
 
+/* The lane that holds the element of this index: bits that keep their distance move
+   together. */
+static LLVMValueRef
+lane_of(Gen *g, const GatherPlan *p, LLVMValueRef index)
+{
+    LLVMValueRef stays = ll_int(g->i32, 31 & ~p->lanes);
+    LLVMValueRef lane = LLVMBuildAnd(g->b, nv_of(g)->tid, stays, "");
+    uint32_t done = 0;
+    for (int i = 0; i < p->bits; i++) {
+        int by = i - p->lane[i];
+        uint32_t to = 0;
+        if (p->lane[i] < 0 || done >> i & 1)
+            continue;
+        for (int k = i; k < p->bits; k++)
+            if (p->lane[k] >= 0 && k - p->lane[k] == by) {
+                to |= 1u << p->lane[k];
+                done |= 1u << k;
+            }
+        LLVMValueRef part =
+            by < 0 ? LLVMBuildShl(g->b, index, ll_int(g->i32, -by), "")
+                   : LLVMBuildLShr(g->b, index, ll_int(g->i32, by), "");
+        part = LLVMBuildAnd(g->b, part, ll_int(g->i32, to), "");
+        lane = LLVMBuildOr(g->b, lane, part, "");
+    }
+    return lane;
+}
+
+/* Of register `reg` of that lane, and of those that index bits from `bit` on choose. */
+static LLVMValueRef
+chosen(Gen *g, const GatherPlan *p, const Regs *in, uint32_t reg, int bit,
+       LLVMValueRef index, LLVMValueRef lane)
+{
+    while (bit < p->bits && p->reg[bit] < 0)
+        bit++;
+    if (bit == p->bits)
+        return nv_shuffle_from(g, in->v[reg], lane);
+    LLVMValueRef a = chosen(g, p, in, reg, bit + 1, index, lane);
+    LLVMValueRef b = chosen(g, p, in, reg | 1u << p->reg[bit], bit + 1, index, lane);
+    LLVMValueRef c = LLVMBuildAnd(g->b, index, ll_int(g->i32, 1 << bit), "");
+    c = LLVMBuildICmp(g->b, LLVMIntNE, c, ll_int(g->i32, 0), "");
+    return LLVMBuildSelect(g->b, c, b, a, "");
+}
+
+static bool
+by_shuffles(Gen *g, const Op *op, const GatherPlan *p)
+{
+    const Value *v = &op->results[0];
+    Regs *in = nv_regs(g, op_operand(op, 0)), *at = nv_regs(g, op_operand(op, 1));
+    Regs *out = nv_define(g, v, nv_count(v->type));
+    if (!in || !at || !out)
+        return false;
+    for (int r = 0; r < out->n; r++) {
+        LLVMValueRef index = LLVMBuildIntCast2(g->b, at->v[r], g->i32, 1, "");
+        uint32_t reg = 0;
+        for (int i = 0; r >> i; i++)
+            reg |= r >> i & 1 ? p->beside[i] : 0;
+        out->v[r] = chosen(g, p, in, reg, 0, index, lane_of(g, p, index));
+    }
+    return true;
+}
+
 /* Indices outside of the source are undefined, but must not access other memory. */
 bool
 nv_gather(Gen *g, const Op *op)
@@ -49,6 +111,9 @@ nv_gather(Gen *g, const Op *op)
     const Type *t = src->type, *e = type_elem(t), *to = op->results[0].type;
     int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0), bytes = shared_elem_bytes(t);
     LLVMTypeRef word = LLVMIntTypeInContext(g->cx, 8 * (unsigned)bytes);
+    GatherPlan plan;
+    if (gather_in_warp(op, &plan))
+        return by_shuffles(g, op, &plan);
     LLVMValueRef base = nv_scratch(g, op);
     Regs *in = nv_regs(g, src), *at = nv_regs(g, index);
     Regs *out = nv_define(g, &op->results[0], nv_count(to));

@@ -1,6 +1,7 @@
 /* Loads and stores of a thread's registers: elements that the layout pass found to lie
    side by side ({contig}) and that this thread holds in neighbouring registers move in
-   one access of up to 16 bytes, under one predicate.
+   one access of up to 16 bytes, under one predicate. Elements of one address are loaded
+   once.
 
    A volatile load, which waits for another program, acquires: PTX's own .volatile is
    relaxed and would leave what the first cache holds of that program's results. */
@@ -54,6 +55,20 @@ hide_nothing(Gen *g, PtxAccess a, LLVMValueRef *word)
     }
 }
 
+/* The register bits that change neither the address nor the mask nor what takes its
+   place: a scale of a group of neighbours is loaded once for all that a thread holds. */
+static uint32_t
+one_access(Gen *g, const Op *op, bool open)
+{
+    uint32_t same = nv_same_address(g, op_operand(op, 0));
+    if (attr_has(&op->attrs, ATTR_VOLATILE) || op_acquires(op))
+        return 0;
+    for (int i = 1; i < op->noperand && same; i++)
+        if (i != 2 || !open)
+            same &= nv_same(g, op_operand(op, i));
+    return same;
+}
+
 bool
 nv_load(Gen *g, const Op *op)
 {
@@ -73,9 +88,12 @@ nv_load(Gen *g, const Op *op)
     char q[64];
     NvRun run = nv_run(op, v->type->layout, bits / 8);
     PtxAccess a = access_of(g, op, run.n, bits, q, sizeof q);
+    uint32_t same = one_access(g, op, open) & ~run.mask;
     for (uint32_t r = 0; r < (uint32_t)out->n; r++) {
         LLVMValueRef elem[NV_ACCESS_BYTES], fill[NV_ACCESS_BYTES], word[4], rest[4];
-        if (r & run.mask)
+        if (r & same)
+            out->v[r] = out->v[r & ~same];
+        if (r & (run.mask | same))
             continue;
         for (int k = 0; k < run.n; k++)
             fill[k] = other  ? nv_to_bits(g, e, other->v[nv_member(&run, r, k)], bits)

@@ -55,8 +55,8 @@ nv_shuffle_xor(Gen *g, LLVMValueRef x, int lanes)
     return shuffle(g, PTX_SHFL_BFLY, x, ll_int(g->i32, lanes));
 }
 
-static LLVMValueRef
-shuffle_from(Gen *g, LLVMValueRef x, LLVMValueRef lane)
+LLVMValueRef
+nv_shuffle_from(Gen *g, LLVMValueRef x, LLVMValueRef lane)
 {
     return shuffle(g, PTX_SHFL_IDX, x, lane);
 }
@@ -107,7 +107,7 @@ run_plan(Gen *g, const ShufflePlan *p, Regs *in, Regs *out)
         if (own)
             out->v[j] = turn ? nv_shuffle_xor(g, x, turn) : x;
         else
-            out->v[j] = shuffle_from(
+            out->v[j] = nv_shuffle_from(
                 g, x, turn ? LLVMBuildXor(g->b, from, ll_int(g->i32, turn), "") : from);
     }
     for (int i = 0; i < p->nafter; i++)

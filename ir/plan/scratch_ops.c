@@ -2,6 +2,7 @@
    conversions and reductions: ir/plan/scratch.c asks here for all others. */
 #include "ir/base/util.h"
 #include "ir/layout.h"
+#include "ir/plan/gather.h"
 #include "ir/plan/scan_plan.h"
 #include "ir/plan/scratch.h"
 #include "ir/plan/tma_box.h"
@@ -44,6 +45,13 @@ second_bytes(const Op *op, const Layout *l)
 }
 
 static int64_t
+gather_bytes(const Op *op)
+{
+    GatherPlan p;
+    return gather_in_warp(op, &p) ? 0 : second_bytes(op, op->results[0].type->layout);
+}
+
+static int64_t
 scan_scratch(const Op *op)
 {
     ScanPlan p;
@@ -59,7 +67,7 @@ scratch_bytes_of_op(const Op *op)
     switch ((int)op->kind) {
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS: return atomic_bytes(op);
-    case OP_GATHER: return second_bytes(op, op->results[0].type->layout);
+    case OP_GATHER: return gather_bytes(op);
     case OP_HISTOGRAM: return second_bytes(op, op_operand(op, 0)->type->layout);
     case OP_SCAN: return scan_scratch(op);
     case OP_TENSOR_MAP: return TENSOR_MAP_BYTES;
