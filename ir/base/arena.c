@@ -145,7 +145,7 @@ arena_mark(const Arena *a)
 }
 
 static void
-give_back(Arena *a, ArenaChunk *c)
+keep_or_free(Arena *a, ArenaChunk *c)
 {
     ArenaChunk *goes = c;
     if (c->cap <= MAX_CHUNK && (!a->spare || a->spare->cap < c->cap)) {
@@ -164,7 +164,7 @@ arena_reset(Arena *a, ArenaMark m)
     while (a->top != m.top) {
         ArenaChunk *c = a->top;
         a->top = c->prev;
-        give_back(a, c);
+        keep_or_free(a, c);
     }
     if (a->top) {
         memset(a->top->data + m.used, 0, a->top->used - m.used);
