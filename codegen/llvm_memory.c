@@ -31,7 +31,9 @@ static const int64_t MOST_LOST = (int64_t)1 << 30;
 static _Alignas(64) unsigned char reserve[RESERVE];
 static atomic_uint_fast64_t reserve_state; /* blocks in use << 32 | bytes taken */
 
-static _Thread_local LlvmSection *here;
+/* Each allocation asks: found without a call. A word of the room that a C library keeps
+   for libraries that are loaded later. */
+static _Thread_local LlvmSection *here __attribute__((tls_model("initial-exec")));
 
 static atomic_int lost_compiles;
 static atomic_int_fast64_t lost_bytes;

@@ -23,7 +23,7 @@ passes(int opt)
     return "always-inline,globaldce,"
            "function<eager-inv>(sroa,early-cse<memssa>,simplifycfg,"
            "instcombine<no-verify-fixpoint>,loop-mssa(licm<allowspeculation>),"
-           "early-cse<memssa>,gvn,aggressive-instcombine,"
+           "gvn,aggressive-instcombine,"
            "instcombine<no-verify-fixpoint>,simplifycfg)";
 }
 

@@ -121,7 +121,8 @@ static void
 push(Lexer *lx, int kind, Loc loc, Name name, Node *node)
 {
     if (lx->out.n == lx->out.cap) {
-        int cap = lx->out.cap ? lx->out.cap * 2 : 256;
+        int guess = (int)(lx->end - lx->pos) / 4; /* bytes of text for a token */
+        int cap = lx->out.cap ? lx->out.cap * 2 : guess + 16;
         Tok *at = arena_array(&lx->s->ast, Tok, cap);
         if (lx->out.n)
             memcpy(at, lx->out.at, (size_t)lx->out.n * sizeof *at);
@@ -298,16 +299,25 @@ is_identifier(const char *s, int n)
     return true;
 }
 
+/* 0: a name. Most differ in the first byte from all keywords but one or two. */
+static int
+keyword(const char *s, int n)
+{
+    for (int i = 0; i < COUNT_OF(keywords); i++)
+        if (keywords[i].text[0] == *s && strncmp(keywords[i].text, s, (size_t)n) == 0 &&
+            !keywords[i].text[n])
+            return keywords[i].kind;
+    return 0;
+}
+
 void
 lex_name(Lexer *lx, int n)
 {
     const char *s = text_at(lx);
-    for (int i = 0; i < COUNT_OF(keywords); i++) {
-        if ((int)strlen(keywords[i].text) == n &&
-            memcmp(keywords[i].text, s, (size_t)n) == 0) {
-            token(lx, keywords[i].kind, n, NULL, NULL);
-            return;
-        }
+    int kind = keyword(s, n);
+    if (kind) {
+        token(lx, kind, n, NULL, NULL);
+        return;
     }
     if (!is_identifier(s, n)) {
         lex_bad(lx, n, "this name holds a character that no name may have");

@@ -13,32 +13,45 @@ enum { ROUNDS = 6, PASSES = 32 };
 struct Axis {
     bool nowrap; /* integers are taken not to */
     Arena *arena;
-    Map facts;      /* Value -> AxisFacts */
+    AxisFacts **facts; /* by the value's number */
+    uint32_t n;        /* numbers that there were */
+    Map later;         /* of values that were made since: Value -> AxisFacts */
     int64_t budget; /* ops that may still be visited before carried values give up */
 };
 
 static void visit_region(Axis *x, const Region *r, int depth);
 
+/* Where v's facts are; *known: whether there were any. */
+static AxisFacts *
+place(Axis *x, const Value *v, bool *known)
+{
+    AxisFacts *f = v->id < x->n ? x->facts[v->id] : map_get(&x->later, v);
+    *known = f != NULL;
+    if (f)
+        return f;
+    f = arena_new(x->arena, AxisFacts);
+    if (v->id < x->n)
+        x->facts[v->id] = f;
+    else
+        map_set(&x->later, v, f);
+    return f;
+}
+
 const AxisFacts *
 axis_of(Axis *x, const Value *v)
 {
-    AxisFacts *f = map_get(&x->facts, v);
-    if (!f) {
-        f = arena_new(x->arena, AxisFacts);
+    bool known;
+    AxisFacts *f = place(x, v, &known);
+    if (!known)
         *f = axis_nothing(v->type);
-        map_set(&x->facts, v, f);
-    }
     return f;
 }
 
 static void
 set(Axis *x, const Value *v, const AxisFacts *f)
 {
-    AxisFacts *old = map_get(&x->facts, v);
-    if (!old) {
-        old = arena_new(x->arena, AxisFacts);
-        map_set(&x->facts, v, old);
-    }
+    bool known;
+    AxisFacts *old = place(x, v, &known);
     *old = *f;
     old->known = type_is_int(v->type) && f->lo == f->hi;
     old->value = f->lo;
@@ -232,7 +245,9 @@ walk(const Func *f, Arena *a, bool nowrap)
     x->arena = a;
     x->nowrap = nowrap;
     x->budget = PASSES * count_ops(f->body);
-    map_init(&x->facts, a);
+    x->n = f->next_id;
+    x->facts = arena_array(a, AxisFacts *, x->n);
+    map_init(&x->later, a);
     for (int i = 0; i < f->body->narg; i++) {
         const Value *v = f->body->args[i];
         AxisFacts any = axis_nothing(v->type);

@@ -1,9 +1,11 @@
 /* Bump allocator: a list of chunks, each twice the size of the last up to a cap, so that
-   small sessions stay small. Chunks are calloc'd: fresh memory is zero for free, and a
-   reset chunk is cleared again on reuse. */
+   small sessions stay small. Chunks are calloc'd, but only memory that is fresh from the
+   system is zero for free. So a reset clears what was used, and keeps a chunk for the
+   next that has to grow: scratch that is reset after each pass stays the same memory. */
 #include "ir/base/arena.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +46,8 @@ arena_done(Arena *a)
         free(c);
         c = prev;
     }
-    a->top = NULL;
+    free(a->spare);
+    a->top = a->spare = NULL;
     a->total = 0;
 }
 
@@ -60,10 +63,28 @@ no_memory(FailPoint *f, int reason, const char *what)
               reason == FAIL_LIMIT ? ", and a context's memory_limit allows more" : "");
 }
 
+/* What is too small goes, so that a limit counts what is used alone. */
+static bool
+use_spare(Arena *a, size_t need)
+{
+    ArenaChunk *c = a->spare;
+    a->spare = NULL;
+    if (c->cap < need) {
+        a->total -= c->cap;
+        free(c);
+        return false;
+    }
+    c->prev = a->top;
+    a->top = c;
+    return true;
+}
+
 static void
 grow(Arena *a, size_t need)
 {
     char what[80];
+    if (a->spare && use_spare(a, need))
+        return;
     size_t cap = a->top ? a->top->cap * 2 : FIRST_CHUNK;
     if (cap > MAX_CHUNK)
         cap = MAX_CHUNK;
@@ -123,14 +144,27 @@ arena_mark(const Arena *a)
     return (ArenaMark){a->top, a->top ? a->top->used : 0};
 }
 
+static void
+keep_or_free(Arena *a, ArenaChunk *c)
+{
+    ArenaChunk *goes = c;
+    if (c->cap <= MAX_CHUNK && (!a->spare || a->spare->cap < c->cap)) {
+        goes = a->spare;
+        memset(c->data, 0, c->used);
+        c->used = 0;
+        a->spare = c;
+    }
+    a->total -= goes ? goes->cap : 0;
+    free(goes);
+}
+
 void
 arena_reset(Arena *a, ArenaMark m)
 {
     while (a->top != m.top) {
         ArenaChunk *c = a->top;
         a->top = c->prev;
-        a->total -= c->cap;
-        free(c);
+        keep_or_free(a, c);
     }
     if (a->top) {
         memset(a->top->data + m.used, 0, a->top->used - m.used);

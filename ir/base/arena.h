@@ -28,6 +28,7 @@ enum { FAIL_NONE, FAIL_MEMORY, FAIL_LIMIT, FAIL_BUG };
 
 typedef struct Arena {
     ArenaChunk *top;
+    ArenaChunk *spare; /* zeroed, the largest that was given back; may be NULL */
     size_t total;      /* bytes taken from the system */
     size_t limit;      /* 0: none */
     FailPoint *fail;   /* may be NULL: then running out of memory traps */

@@ -53,6 +53,28 @@ START_TEST(reset_gives_back_and_clears)
 }
 END_TEST
 
+START_TEST(reset_keeps_a_chunk_for_the_next_growth)
+{
+    Arena a;
+    arena_init(&a, NULL, 0);
+    arena_alloc(&a, 100, 8);
+    ArenaMark m = arena_mark(&a);
+    unsigned char *first = arena_alloc(&a, 200000, 8);
+    size_t total = a.total;
+    memset(first, 0xff, 200000);
+    arena_reset(&a, m);
+    ck_assert_uint_eq(a.total, total);
+    unsigned char *again = arena_alloc(&a, 200000, 8);
+    ck_assert_ptr_eq(again, first);
+    ck_assert(all_zero(again, 200000));
+    ck_assert_uint_eq(a.total, total);
+    arena_reset(&a, m);
+    arena_alloc(&a, 400000, 8); /* what is too small is no longer counted */
+    ck_assert_uint_lt(a.total, total + 400000);
+    arena_done(&a);
+}
+END_TEST
+
 START_TEST(limit_leaves_through_the_fail_point)
 {
     FailPoint f = {0};
@@ -109,6 +131,7 @@ main(void)
     TCase *c = tcase_create("arena");
     tcase_add_test(c, memory_is_zeroed_and_aligned);
     tcase_add_test(c, reset_gives_back_and_clears);
+    tcase_add_test(c, reset_keeps_a_chunk_for_the_next_growth);
     tcase_add_test(c, limit_leaves_through_the_fail_point);
     tcase_add_test(c, sizes_that_overflow_are_refused);
     tcase_add_test(c, texts_of_any_length_are_printed);
