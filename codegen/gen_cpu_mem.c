@@ -2,11 +2,7 @@
    other places are taken one by one. A masked-off lane never touches memory: the
    machine's masked accesses are used, of 32 and 64 bits with AVX2, of any with AVX-512;
    for other consecutive ones there is a loop over lanes with a branch, and lanes at other
-   places access memory of the function's own when they are off.
-
-   Where masks are not registers of their own, a strip under one is taken in groups of a
-   vector: most are whole or empty, and of those a test is cheaper than what the mask
-   costs, 12 cycles of a masked store on AMD's processors and a loop for 16-bit lanes. */
+   places access memory of the function's own when they are off. */
 #include "codegen/gen_cpu.h"
 
 #include "ir/base/util.h"
@@ -130,95 +126,52 @@ masked_store(Gen *g, LLVMValueRef x, LLVMValueRef p, LLVMValueRef mask)
     ll_intrinsic(g->b, "llvm.masked.store", over, 2, args, 3);
 }
 
-/* ---- groups of lanes under a mask: whole, empty, or else */
+/* ---- groups of lanes under a mask */
 
-typedef struct Group {
-    LLVMValueRef on;
-    LLVMBasicBlockRef from, whole, some, done; /* `from` goes to `done` if it is empty */
-} Group;
+/* What cpu_load and cpu_store hand down. */
+typedef struct Access {
+    LLVMTypeRef elem;
+    unsigned align;
+    LLVMValueRef p, x; /* x: what is stored, or of masked-off lanes */
+    bool has;          /* has the machine a mask for these lanes? */
+} Access;
 
-/* Opens a group in front of its arms. `on`: its part of the mask. */
-static Group
-group_open(Gen *g, LLVMValueRef on)
+static LLVMValueRef
+address_of(Gen *g, const Access *a, unsigned at)
 {
-    Group x = {.on = on, .from = LLVMGetInsertBlock(g->b)};
-    x.whole = cpu_block(g, "whole");
-    x.some = cpu_block(g, "some");
-    x.done = cpu_block(g, "group");
-    LLVMTypeRef t = LLVMIntTypeInContext(g->cx, ll_lanes(on));
-    LLVMValueRef bits = LLVMBuildBitCast(g->b, on, t, "");
-    LLVMValueRef choice = LLVMBuildSwitch(g->b, bits, x.some, 2);
-    LLVMAddCase(choice, LLVMConstAllOnes(t), x.whole);
-    LLVMAddCase(choice, LLVMConstNull(t), x.done);
-    LLVMPositionBuilderAtEnd(g->b, x.whole);
-    return x;
+    LLVMValueRef by = ll_int(g->i64, at);
+    return LLVMBuildGEP2(g->b, a->elem, a->p, &by, 1, "");
+}
+
+static LLVMValueRef
+store_part(Gen *g, void *cx, unsigned at, unsigned n, LLVMValueRef mask)
+{
+    const Access *a = cx;
+    LLVMValueRef x = ll_extract(g->b, a->x, at, n), to = address_of(g, a, at);
+    if (!mask)
+        store(g, x, to, a->align);
+    else if (a->has)
+        masked_store(g, x, to, mask);
+    else
+        store_lanes(g, a->elem, a->align, to, x, mask);
+    return NULL;
+}
+
+static LLVMValueRef
+load_part(Gen *g, void *cx, unsigned at, unsigned n, LLVMValueRef mask)
+{
+    const Access *a = cx;
+    LLVMValueRef from = address_of(g, a, at);
+    if (!mask)
+        return ll_load(g->b, LLVMVectorType(a->elem, n), from, a->align);
+    return load_lanes(g, a->elem, a->align, from, mask, ll_extract(g->b, a->x, at, n));
 }
 
 /* Lanes of 32 bytes, of 16 where the machine has no mask for them. */
 static unsigned
-group_lanes(unsigned lanes, unsigned bytes)
+group_lanes(unsigned bytes)
 {
-    return (unsigned)min_i64((bytes >= 4 ? 32 : 16) / bytes, lanes);
-}
-
-static LLVMValueRef
-address_of(Gen *g, LLVMTypeRef elem, LLVMValueRef p, unsigned at)
-{
-    LLVMValueRef by = ll_int(g->i64, at);
-    return LLVMBuildGEP2(g->b, elem, p, &by, 1, "");
-}
-
-static void
-store_groups(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef p, LLVMValueRef x,
-             LLVMValueRef mask, bool has)
-{
-    LLVMValueRef part[64], on[64];
-    unsigned lanes = ll_lanes(x), width = group_lanes(lanes, align);
-    for (unsigned at = 0; at < lanes; at += width) {
-        part[at] = ll_extract(g->b, x, at, width);
-        on[at] = ll_extract(g->b, mask, at, width);
-    }
-    for (unsigned at = 0; at < lanes; at += width) {
-        LLVMValueRef to = address_of(g, elem, p, at);
-        Group y = group_open(g, on[at]);
-        store(g, part[at], to, align);
-        LLVMBuildBr(g->b, y.done);
-        LLVMPositionBuilderAtEnd(g->b, y.some);
-        if (has)
-            masked_store(g, part[at], to, on[at]);
-        else
-            store_lanes(g, elem, align, to, part[at], on[at]);
-        LLVMBuildBr(g->b, y.done);
-        LLVMPositionBuilderAtEnd(g->b, y.done);
-    }
-}
-
-static LLVMValueRef
-load_groups(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef p, LLVMValueRef mask,
-            LLVMValueRef other)
-{
-    LLVMValueRef part[64], on[64], x[3];
-    unsigned lanes = ll_lanes(other), width = group_lanes(lanes, align), n = 0;
-    for (unsigned at = 0; at < lanes; at += width)
-        on[at] = ll_extract(g->b, mask, at, width);
-    for (unsigned at = 0; at < lanes; at += width) {
-        LLVMValueRef from = address_of(g, elem, p, at);
-        LLVMBasicBlockRef at_end[3];
-        x[0] = ll_extract(g->b, other, at, width);
-        Group y = group_open(g, on[at]);
-        at_end[0] = y.from;
-        x[1] = ll_load(g->b, LLVMTypeOf(x[0]), from, align);
-        at_end[1] = y.whole;
-        LLVMBuildBr(g->b, y.done);
-        LLVMPositionBuilderAtEnd(g->b, y.some);
-        x[2] = load_lanes(g, elem, align, from, on[at], x[0]);
-        at_end[2] = LLVMGetInsertBlock(g->b);
-        LLVMBuildBr(g->b, y.done);
-        LLVMPositionBuilderAtEnd(g->b, y.done);
-        part[n] = LLVMBuildPhi(g->b, LLVMTypeOf(x[0]), "");
-        LLVMAddIncoming(part[n++], x, at_end, 3);
-    }
-    return ll_concat(g->b, part, n);
+    return (bytes >= 4 ? 32 : 16) / bytes;
 }
 
 /* ---- scalars under a mask */
@@ -258,11 +211,16 @@ store_scalar(Gen *g, unsigned align, LLVMValueRef p, LLVMValueRef x, LLVMValueRe
 
 /* ---- strips */
 
-static void
-scatter(Gen *g, unsigned align, LLVMValueRef ptrs, LLVMValueRef x)
+static LLVMValueRef
+scatter_part(Gen *g, void *cx, unsigned at, unsigned n, LLVMValueRef mask)
 {
-    for (unsigned i = 0; i < ll_lanes(ptrs); i++)
-        store(g, ll_extract(g->b, x, i, 1), ll_extract(g->b, ptrs, i, 1), align);
+    const Access *a = cx;
+    LLVMValueRef x = ll_extract(g->b, a->x, at, n), to = ll_extract(g->b, a->p, at, n);
+    if (mask)
+        to = cpu_diverted(g, a->elem, to, mask, x);
+    for (unsigned i = 0; i < n; i++)
+        store(g, ll_extract(g->b, x, i, 1), ll_extract(g->b, to, i, 1), a->align);
+    return NULL;
 }
 
 static LLVMValueRef
@@ -374,7 +332,8 @@ cpu_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
     else if (!ll_is_vector(p) && has_masked(g, elem, lanes))
         x = masked_load(g, t, p, mask, other);
     else
-        x = load_groups(g, e, align, p, mask, other);
+        x = cpu_groups(g, mask, other, group_lanes(align), load_part,
+                       &(Access){.elem = e, .align = align, .p = p, .x = other});
     return from_memory(g, elem, down ? cpu_reversed(g, x) : x);
 }
 
@@ -383,29 +342,29 @@ cpu_store(Gen *g, const Op *op, const Type *elem, LLVMValueRef p, LLVMValueRef x
           LLVMValueRef mask)
 {
     unsigned align = bytes_of(elem), lanes = ll_lanes(x);
+    LLVMTypeRef e = cpu_element(g, elem);
     LLVMValueRef down = NULL;
+    bool avx512 = ((const Cpu *)g->priv)->avx512, has = has_masked(g, elem, lanes);
     x = cpu_to_memory(g, elem, x);
     if (lanes > 1 && ll_is_vector(p) &&
-        (down = cpu_runs_down(g, op, cpu_element(g, elem), lanes))) {
+        (down = cpu_runs_down(g, op, e, lanes))) {
         p = down;
         x = cpu_reversed(g, x);
         mask = mask ? cpu_reversed(g, mask) : NULL;
     }
-    if (lanes > 1 && mask && ll_is_vector(p)) {
-        p = cpu_diverted(g, cpu_element(g, elem), p, mask, x);
-        mask = NULL;
-    }
+    Access a = {.elem = e, .align = align, .p = p, .x = x, .has = has};
     if (lanes == 1)
         store_scalar(g, align, p, x, mask);
-    else if (!mask && ll_is_vector(p))
-        scatter(g, align, p, x);
+    else if (ll_is_vector(p) && mask && !avx512)
+        cpu_groups(g, mask, NULL, GROUP_APART, scatter_part, &a);
+    else if (ll_is_vector(p))
+        scatter_part(g, &a, 0, lanes, mask);
     else if (!mask)
         store(g, x, p, align);
-    else if (((const Cpu *)g->priv)->avx512 && has_masked(g, elem, lanes))
+    else if (avx512 && has)
         masked_store(g, x, p, mask);
     else
-        store_groups(g, cpu_element(g, elem), align, p, x, mask,
-                     has_masked(g, elem, lanes));
+        cpu_groups(g, mask, NULL, group_lanes(align), store_part, &a);
 }
 
 /* ---- buffers */
