@@ -1,7 +1,7 @@
-/* A strip under a mask, where masks are not registers of their own: in groups of a vector.
-   Most groups are whole or empty, and of those a test of the mask is cheaper than what the
-   mask costs: 12 cycles of a masked store on AMD's processors, a loop over the lanes for
-   16 bits, two selects and an address aside for each lane that is gathered.
+/* A strip under a mask, where masks are not registers of their own: in groups of a
+   vector. Most groups are whole or empty, and of those a test of the mask is cheaper than
+   what the mask costs: 12 cycles of a masked store on AMD's processors, a loop over the
+   lanes for 16 bits, two selects and an address aside for each lane that is gathered.
 
        vload %p, %m, %other, 32 lanes    =>    for each 8: switch (bits of %m)
                                                255: load;  0: %other;  else: under %m */
