@@ -74,7 +74,18 @@ LLVMTypeRef cpu_element(Gen *g, const Type *elem);
    use it; the next op may overwrite it. */
 LLVMValueRef cpu_workspace(Gen *g, int64_t from, int64_t bytes);
 
+/* ---- gen_cpu_group.c */
+
+/* n lanes from `at` on, all of them or (mask) some; stores return NULL. */
+typedef LLVMValueRef (*CpuPart)(Gen *g, void *cx, unsigned at, unsigned n,
+                                LLVMValueRef mask);
+/* All lanes in groups of `width`. other: of lanes that are off; NULL: of stores. */
+LLVMValueRef cpu_groups(Gen *g, LLVMValueRef mask, LLVMValueRef other, unsigned width,
+                        CpuPart part, void *cx);
+
 /* ---- gen_cpu_gather.c */
+
+enum { GROUP_APART = 8 }; /* lanes of a group that are apart in memory */
 /* The first lane's address, if the lanes are known to follow each other in memory; else
    NULL. */
 const Value *cpu_row_of(const Op *op);

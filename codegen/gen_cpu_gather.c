@@ -159,11 +159,30 @@ gathered(Gen *g, LLVMTypeRef t, LLVMValueRef ptrs, LLVMValueRef mask, LLVMValueR
     return ll_intrinsic(g->b, "llvm.masked.gather", over, 2, args, 3);
 }
 
+/* Lanes one by one. */
+typedef struct Apart {
+    LLVMTypeRef elem;
+    unsigned align;
+    LLVMValueRef ptrs, other;
+} Apart;
+
+static LLVMValueRef
+load_apart(Gen *g, void *cx, unsigned at, unsigned n, LLVMValueRef mask)
+{
+    const Apart *a = cx;
+    LLVMValueRef part[MOST_LANES], ptrs = ll_extract(g->b, a->ptrs, at, n);
+    if (mask)
+        ptrs = cpu_diverted(g, a->elem, ptrs, mask, ll_extract(g->b, a->other, at, n));
+    for (unsigned i = 0; i < n; i++)
+        part[i] = ll_load(g->b, a->elem, ll_extract(g->b, ptrs, i, 1), a->align);
+    return ll_concat(g->b, part, n);
+}
+
 LLVMValueRef
 cpu_gather(Gen *g, const Op *op, LLVMTypeRef e, unsigned align, LLVMValueRef ptrs,
            LLVMValueRef mask, LLVMValueRef other)
 {
-    LLVMValueRef part[MOST_LANES];
+    const Cpu *c = g->priv;
     unsigned lanes = ll_lanes(ptrs);
     Places x = places_of(g, op);
     bool plain = is_plain(op);
@@ -172,12 +191,11 @@ cpu_gather(Gen *g, const Op *op, LLVMTypeRef e, unsigned align, LLVMValueRef ptr
     if (!mask && plain && lanes >= LEAST && x.apart < -1 && x.apart >= -MOST_APART)
         return cpu_reversed(g, by_windows(g, e, align, last_lane(g, e, &x, lanes), lanes,
                                         (unsigned)-x.apart));
-    bool has = ((const Cpu *)g->priv)->bf16 && align >= 4 && e != g->ptr;
+    bool has = c->bf16 && align >= 4 && e != g->ptr;
     if (has && plain && lanes >= LEAST_GATHERED && (mask || !x.count))
         return gathered(g, ll_vector(e, lanes), ptrs, mask, other);
-    if (mask)
-        ptrs = cpu_diverted(g, e, ptrs, mask, other);
-    for (unsigned i = 0; i < lanes; i++)
-        part[i] = ll_load(g->b, e, ll_extract(g->b, ptrs, i, 1), align);
-    return ll_concat(g->b, part, lanes);
+    Apart a = {.elem = e, .align = align, .ptrs = ptrs, .other = other};
+    if (mask && !c->avx512)
+        return cpu_groups(g, mask, other, GROUP_APART, load_apart, &a);
+    return load_apart(g, &a, 0, lanes, mask);
 }

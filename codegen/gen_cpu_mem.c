@@ -118,6 +118,62 @@ store_lanes(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef p, LLVMValueR
     lanes_close(g, &l);
 }
 
+static void
+masked_store(Gen *g, LLVMValueRef x, LLVMValueRef p, LLVMValueRef mask)
+{
+    LLVMTypeRef over[2] = {LLVMTypeOf(x), g->ptr};
+    LLVMValueRef args[3] = {x, p, mask};
+    ll_intrinsic(g->b, "llvm.masked.store", over, 2, args, 3);
+}
+
+/* ---- groups of lanes under a mask */
+
+/* What cpu_load and cpu_store hand down. */
+typedef struct Access {
+    LLVMTypeRef elem;
+    unsigned align;
+    LLVMValueRef p, x; /* x: what is stored, or of masked-off lanes */
+    bool has;          /* has the machine a mask for these lanes? */
+} Access;
+
+static LLVMValueRef
+address_of(Gen *g, const Access *a, unsigned at)
+{
+    LLVMValueRef by = ll_int(g->i64, at);
+    return LLVMBuildGEP2(g->b, a->elem, a->p, &by, 1, "");
+}
+
+static LLVMValueRef
+store_part(Gen *g, void *cx, unsigned at, unsigned n, LLVMValueRef mask)
+{
+    const Access *a = cx;
+    LLVMValueRef x = ll_extract(g->b, a->x, at, n), to = address_of(g, a, at);
+    if (!mask)
+        store(g, x, to, a->align);
+    else if (a->has)
+        masked_store(g, x, to, mask);
+    else
+        store_lanes(g, a->elem, a->align, to, x, mask);
+    return NULL;
+}
+
+static LLVMValueRef
+load_part(Gen *g, void *cx, unsigned at, unsigned n, LLVMValueRef mask)
+{
+    const Access *a = cx;
+    LLVMValueRef from = address_of(g, a, at);
+    if (!mask)
+        return ll_load(g->b, LLVMVectorType(a->elem, n), from, a->align);
+    return load_lanes(g, a->elem, a->align, from, mask, ll_extract(g->b, a->x, at, n));
+}
+
+/* Lanes of 32 bytes, of 16 where the machine has no mask for them. */
+static unsigned
+group_lanes(unsigned bytes)
+{
+    return (bytes >= 4 ? 32 : 16) / bytes;
+}
+
 /* ---- scalars under a mask */
 
 static LLVMValueRef
@@ -155,11 +211,16 @@ store_scalar(Gen *g, unsigned align, LLVMValueRef p, LLVMValueRef x, LLVMValueRe
 
 /* ---- strips */
 
-static void
-scatter(Gen *g, unsigned align, LLVMValueRef ptrs, LLVMValueRef x)
+static LLVMValueRef
+scatter_part(Gen *g, void *cx, unsigned at, unsigned n, LLVMValueRef mask)
 {
-    for (unsigned i = 0; i < ll_lanes(ptrs); i++)
-        store(g, ll_extract(g->b, x, i, 1), ll_extract(g->b, ptrs, i, 1), align);
+    const Access *a = cx;
+    LLVMValueRef x = ll_extract(g->b, a->x, at, n), to = ll_extract(g->b, a->p, at, n);
+    if (mask)
+        to = cpu_diverted(g, a->elem, to, mask, x);
+    for (unsigned i = 0; i < n; i++)
+        store(g, ll_extract(g->b, x, i, 1), ll_extract(g->b, to, i, 1), a->align);
+    return NULL;
 }
 
 static LLVMValueRef
@@ -213,14 +274,6 @@ masked_load(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask, LLVMValueR
                                       ll_extract(g->b, other, at, width));
     }
     return ll_concat(g->b, part, n);
-}
-
-static void
-masked_store(Gen *g, LLVMValueRef x, LLVMValueRef p, LLVMValueRef mask)
-{
-    LLVMTypeRef over[2] = {LLVMTypeOf(x), g->ptr};
-    LLVMValueRef args[3] = {x, p, mask};
-    ll_intrinsic(g->b, "llvm.masked.store", over, 2, args, 3);
 }
 
 /* Has the machine a masked access for these? AVX2 has them of 32 and 64 bits. */
@@ -279,7 +332,8 @@ cpu_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
     else if (!ll_is_vector(p) && has_masked(g, elem, lanes))
         x = masked_load(g, t, p, mask, other);
     else
-        x = load_lanes(g, e, align, p, mask, other);
+        x = cpu_groups(g, mask, other, group_lanes(align), load_part,
+                       &(Access){.elem = e, .align = align, .p = p, .x = other});
     return from_memory(g, elem, down ? cpu_reversed(g, x) : x);
 }
 
@@ -288,28 +342,29 @@ cpu_store(Gen *g, const Op *op, const Type *elem, LLVMValueRef p, LLVMValueRef x
           LLVMValueRef mask)
 {
     unsigned align = bytes_of(elem), lanes = ll_lanes(x);
+    LLVMTypeRef e = cpu_element(g, elem);
     LLVMValueRef down = NULL;
+    bool avx512 = ((const Cpu *)g->priv)->avx512, has = has_masked(g, elem, lanes);
     x = cpu_to_memory(g, elem, x);
     if (lanes > 1 && ll_is_vector(p) &&
-        (down = cpu_runs_down(g, op, cpu_element(g, elem), lanes))) {
+        (down = cpu_runs_down(g, op, e, lanes))) {
         p = down;
         x = cpu_reversed(g, x);
         mask = mask ? cpu_reversed(g, mask) : NULL;
     }
-    if (lanes > 1 && mask && ll_is_vector(p)) {
-        p = cpu_diverted(g, cpu_element(g, elem), p, mask, x);
-        mask = NULL;
-    }
+    Access a = {.elem = e, .align = align, .p = p, .x = x, .has = has};
     if (lanes == 1)
         store_scalar(g, align, p, x, mask);
-    else if (!mask && ll_is_vector(p))
-        scatter(g, align, p, x);
+    else if (ll_is_vector(p) && mask && !avx512)
+        cpu_groups(g, mask, NULL, GROUP_APART, scatter_part, &a);
+    else if (ll_is_vector(p))
+        scatter_part(g, &a, 0, lanes, mask);
     else if (!mask)
         store(g, x, p, align);
-    else if (!ll_is_vector(p) && has_masked(g, elem, lanes))
+    else if (avx512 && has)
         masked_store(g, x, p, mask);
     else
-        store_lanes(g, cpu_element(g, elem), align, p, x, mask);
+        cpu_groups(g, mask, NULL, group_lanes(align), store_part, &a);
 }
 
 /* ---- buffers */

@@ -74,6 +74,19 @@ yields_to(const Group *g, const Op *branch, const Slot *to)
     return false;
 }
 
+/* Is there a second tile, yielded by the branch's other arm, in the buffer already? */
+static bool
+is_taken(Simd *n, const Op *branch, const Use *u, const Value *v, const Slot *to)
+{
+    for (int i = 0; i < branch->nregion; i++) {
+        const Value *y = op_operand(branch->regions[i]->last, u->index);
+        const Plan *p = y == v ? NULL : plan_get(n, y);
+        if (p && p->slot && p->slot->same == to)
+            return true;
+    }
+    return false;
+}
+
 void
 simd_share_with_branch(Simd *n, Op *op, Value *v)
 {
@@ -85,7 +98,8 @@ simd_share_with_branch(Simd *n, Op *op, Value *v)
             branch->parent != op->parent)
             continue;
         Slot *to = op_plan(n, branch)->carry[u->index];
-        bool ok = !p->many && !p->slot->same && to->type == p->slot->type;
+        bool ok = !p->many && !p->slot->same && to->type == p->slot->type &&
+                  !is_taken(n, branch, u, v, to);
         for (int i = 0; i < p->nd; i++) {
             const Demand *d = &p->d[i];
             bool before = d->g->region == op->parent &&
