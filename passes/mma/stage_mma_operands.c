@@ -59,13 +59,30 @@ through_buffer(PassCx *cx, Builder *b, Value *v, const Layout *to)
     return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
 }
 
+/* The loaded tile whose buffer operand v is read from in layout `to`, with the work
+   between them done on the fragments; NULL: v itself is put into a buffer. Repeated
+   vectors take part where that saves the loaded tile a way through registers and costs
+   nothing: the fragments are read by ldmatrix as they are, no two threads hold the same
+   ones, and no other dot reads v. */
+static Value *
+load_of_work(Value *v, const Layout *to)
+{
+    Value *load = NULL;
+    if (operand_is_work_on_load(v, false, &load))
+        return load;
+    bool own = !v->uses->next && layout_regs(to) <= layout_regs(v->type->layout);
+    if (!own || !operand_is_work_on_load(v, true, &load) || !load)
+        return NULL;
+    return type_bits(load->type) == type_bits(v->type) ? load : NULL;
+}
+
 /* Replaces the conversion of operand i, if it exchanges data, by a buffer. */
 static bool
 stage_operand(PassCx *cx, Op *dot, int i)
 {
     Session *s = cx->s;
     Op *c = value_def(op_operand(dot, i), OP_CONVERT_LAYOUT);
-    Value *v = c ? op_operand(c, 0) : NULL, *load = NULL, *by;
+    Value *v = c ? op_operand(c, 0) : NULL, *load, *by;
     if (!c)
         return false;
     const Layout *to = c->results[0].type->layout;
@@ -73,7 +90,8 @@ stage_operand(PassCx *cx, Op *dot, int i)
         return false;
     Builder b = builder_before(c);
     b.loc = c->loc;
-    if (operand_is_work_on_load(v, false, &load) && load && load->op->parent == c->parent)
+    load = load_of_work(v, to);
+    if (load && load->op->parent == c->parent)
         by = operand_redo(s, &b, v, to, load, through_buffer(cx, &b, load, to),
                           NULL);
     else

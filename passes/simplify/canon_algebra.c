@@ -116,12 +116,57 @@ static const struct {
     {"ugt", "ule", false},
 };
 
+/* Is integer v 0 or 1 everywhere, as its ops tell? */
+static bool
+is_bit(const Value *v, int depth)
+{
+    enum { DEPTH = 8 };
+    const Op *op = v->op;
+    Const c;
+    if (value_const(v, &c))
+        return !c.is_float && (c.i == 0 || c.i == 1);
+    if (!op || depth == DEPTH)
+        return false;
+    if (op->kind == OP_ZEXT)
+        return type_bits(op_operand(op, 0)->type) == 1;
+    if (op->kind == OP_ARANGE)
+        return attr_int(&op->attrs, ATTR_START, 0) == 0 && type_numel(v->type) <= 2;
+    bool of_bits = op->kind == OP_AND || op->kind == OP_OR || op->kind == OP_XOR;
+    if (op->nresult != 1 || (!of_bits && !op_is(op, T_SHAPE)))
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!is_bit(op_operand(op, i), depth + 1))
+            return false;
+    return op->noperand > 0;
+}
+
+/* zext x != bit => x xor bit != 0, for x of one bit: predicates meet as such, and no
+   number is made of one. Sorting networks ask in this way for what goes down. */
+static Value *
+compare_bits(Builder *b, Op *op, bool equal)
+{
+    Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+    Op *bit = value_def(x, OP_ZEXT);
+    if (!bit || type_bits(op_operand(bit, 0)->type) != 1) {
+        bit = value_def(y, OP_ZEXT);
+        y = x;
+    }
+    if (!bit || type_bits(op_operand(bit, 0)->type) != 1 || !is_bit(y, 0))
+        return NULL;
+    Value *other = build_cmp(b, OP_CMPI, "ne", y, build_int(b, y->type, 0));
+    Value *differ = build_binary(b, OP_XOR, op_operand(bit, 0), other);
+    return equal ? build_binary(b, OP_XOR, differ, build_int(b, differ->type, 1))
+                 : differ;
+}
+
 static Value *
 compare(Builder *b, Op *op)
 {
-    if (op_operand(op, 0) != op_operand(op, 1))
-        return NULL;
     Name pred = attr_str(&op->attrs, ATTR_PRED);
+    bool equal = pred && strcmp(pred, "eq") == 0;
+    bool unequal = pred && strcmp(pred, "ne") == 0;
+    if (op_operand(op, 0) != op_operand(op, 1))
+        return equal || unequal ? compare_bits(b, op, equal) : NULL;
     for (int i = 0; pred && i < COUNT_OF(int_preds); i++)
         if (strcmp(pred, int_preds[i].pred) == 0)
             return build_int(b, op->results[0].type, int_preds[i].of_equals);
