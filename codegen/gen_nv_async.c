@@ -1,5 +1,6 @@
 /* Copies from global to shared memory that a thread starts and does not wait for
    (cp.async). A masked-off copy reads nothing and writes zeros: its source has size 0.
+   Where the predicate does not hold, nothing is written either: a branch around them all.
    There are none of less than four bytes: such elements go through a register at once,
    and the wait finds them there. */
 #include "codegen/gen_nv_access.h"
@@ -83,16 +84,16 @@ gen_copy(Gen *g, const Op *op)
     Regs *ptr = nv_regs(g, vp), *token = nv_define(g, &op->results[0], 1);
     Regs *mask = op->noperand > 2 ? nv_regs(g, op_operand(op, 2)) : NULL;
     LLVMValueRef base = nv_scalar(g, mem);
-    if (!ptr || !base || !token || !l)
+    LLVMValueRef pred = op->noperand > 3 ? nv_scalar(g, op_operand(op, 3)) : NULL;
+    if (!ptr || !base || !token || !l || (op->noperand > 3 && !pred))
         return false;
-    if (op->noperand > 3)
-        return gen_unsupported(g, op, "with a value for masked-off elements") != NULL;
     if (!nv_shared_map(g, mem->type, l, &map))
         return gen_unsupported(g, op, "with this layout") != NULL;
     token->v[0] = ll_int(g->i32, 0);
     int bytes = copy_run(op, l, &map, &skip) * map.bytes;
     bool now = bytes < MIN_COPY;
     LLVMValueRef owner = nv_owner(g, l);
+    Guard guard = nv_guard_begin(g, pred);
     for (uint32_t r = 0; r < (uint32_t)ptr->n; r++) {
         LLVMValueRef live = mask ? mask->v[r] : NULL, to;
         if (!now && (r & skip))
@@ -103,6 +104,7 @@ gen_copy(Gen *g, const Op *op)
         else
             copy(g, to, ptr->v[r], bytes, live, owner);
     }
+    nv_guard_end(g, guard);
     return true;
 }
 

@@ -139,9 +139,8 @@ rule_async_copy(RuleCx *c)
     if (c->op->noperand >= 3 &&
         opnd(c, 2) != type_like(c->s->types, p, rule_scalar(c, SK_I1)))
         return rule_fail(c, "mask must be i1 in the pointers' shape");
-    return c->op->noperand < 4 ||
-           opnd(c, 3) == type_like(c->s->types, p, type_elem(p)->elem) ||
-           rule_fail(c, "other must have the pointed-to type in the pointers' shape");
+    return c->op->noperand < 4 || opnd(c, 3) == rule_scalar(c, SK_I1) ||
+           rule_fail(c, "the predicate must be an i1");
 }
 
 bool

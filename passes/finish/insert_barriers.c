@@ -17,6 +17,10 @@
    pipelined loop needs one barrier in each iteration, since it issues its next copies
    right behind it.
 
+   A copy by TMA may complete the phase of its mbarrier at once, as may an arrival that no
+   copy follows. All threads must have seen the phase before, since they tell only two
+   phases apart: so that counts as a write of what their waits read.
+
    wgmma and TMA stores read until they are waited for; a barrier does not end that. The
    stages of a pipelined loop are told apart by the iteration that they belong to.
 
@@ -53,6 +57,7 @@ typedef struct Access {
                            not conflict with itself; or NULL */
     int groups;         /* so many warpgroups have rows of their own; 0: any thread */
     int age;            /* READING: wgmmas issued since */
+    bool phase;         /* a wait for an mbarrier's phase, or what may complete one */
     const Op *loop;     /* the bytes are the stage that this loop uses `ahead` iterations
                            later; NULL: any stage */
     int ahead, stages;  /* stages: of the buffer */
@@ -89,7 +94,7 @@ state_has(const State *s, const Access *a)
         const Access *x = &s->at.at[i];
         if (x->done == a->done && x->first == a->first && x->end == a->end &&
             x->in_warp == a->in_warp && x->groups == a->groups && x->age == a->age &&
-            x->loop == a->loop && x->ahead == a->ahead)
+            x->phase == a->phase && x->loop == a->loop && x->ahead == a->ahead)
             return true;
     }
     return false;
@@ -160,7 +165,7 @@ conflicts(const State *s, const Access *a)
         bool own = x->in_warp && x->in_warp == a->in_warp;
         apart |=
             x->loop && x->loop == a->loop && x->first == a->first && x->ahead != a->ahead;
-        if (x->done == IN_FLIGHT || apart || reads || own)
+        if (x->done == IN_FLIGHT || apart || reads || own || (a->phase && !x->phase))
             continue;
         if (!same_groups(x, a))
             return MEET_ALL;
@@ -187,7 +192,8 @@ add_value(Barriers *b, State *to, const Op *op, const Value *v, Done done)
         Access a = {.done = done,
                     .first = at,
                     .end = at + (one ? size : stages * size),
-                    .groups = (int)attr_int(&op->attrs, ATTR_GROUPS, 0)};
+                    .groups = (int)attr_int(&op->attrs, ATTR_GROUPS, 0),
+                    .phase = op->kind == OP_BAR_WAIT};
         if (root[i].loop && t->stages) {
             a.loop = root[i].loop;
             a.stages = t->stages;
@@ -195,6 +201,16 @@ add_value(Barriers *b, State *to, const Op *op, const Value *v, Done done)
         }
         state_add(b, to, a);
     }
+}
+
+/* The mbarrier whose phase op may complete without another; NULL: none. */
+static const Value *
+completes(const Op *op)
+{
+    bool empty = op->kind == OP_BAR_EXPECT && !attr_int(&op->attrs, ATTR_BYTES, 0);
+    return op->kind == OP_TMA_LOAD ? op_operand(op, 2)
+           : empty                 ? op_operand(op, 0)
+                                   : NULL;
 }
 
 /* What op accesses, except for its scratch memory. */
@@ -376,8 +392,12 @@ visit_op(Barriers *b, Op *op, State *s)
     int64_t bytes = scratch_bytes(op, b->target);
     if (bytes)
         visit_scratch(b, op, bytes, s);
-    State now = accesses(b, op);
-    int meet = meeting(s, &now);
+    State now = accesses(b, op), phase = {0};
+    if (completes(op))
+        add_value(b, &phase, op, completes(op), DONE_WRITE);
+    for (int i = 0; i < phase.at.n; i++)
+        phase.at.at[i].phase = true;
+    int meet = meeting(s, &phase) ? MEET_ALL : meeting(s, &now);
     if (meet)
         put_barrier(b, op, s, meet);
     for (int i = 0; i < now.at.n; i++)

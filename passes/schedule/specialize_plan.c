@@ -476,6 +476,16 @@ feeds_dots(const Specialize *sp)
     return false;
 }
 
+/* Is a loaded tile first read inside of a condition? */
+static bool
+read_in_condition(const Specialize *sp)
+{
+    for (int i = 0; i < sp->ngroup; i++)
+        if (sp->group[i].first->kind == OP_IF)
+            return true;
+    return false;
+}
+
 bool
 specialize_plan(Specialize *sp)
 {
@@ -485,7 +495,8 @@ specialize_plan(Specialize *sp)
     if (!see_loops(sp) || !sp->ngroup)
         return false;
     if (!feeds_dots(sp))
-        return refuse(sp, "no wgmma reads the tiles");
+        return refuse(sp, read_in_condition(sp) ? "only conditions read the tiles"
+                                                : "no wgmma reads the tiles");
     if (few_iterations(sp))
         return refuse(sp, "the loop has few iterations");
     for (int i = 0; i < sp->ngroup; i++)

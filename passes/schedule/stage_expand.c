@@ -56,10 +56,18 @@
 
 enum { MEET_DEPTH = 4 };
 
+/* When an iteration reads what a load brings: if `cond` holds, or (`other`) does not;
+   NULL: always. Else nothing is copied. */
+typedef struct Need {
+    Value *cond;
+    bool other;
+} Need;
+
 /* TMA loads that are first used by the same op and share an mbarrier. */
 typedef struct Group {
     Op *reader;     /* the first of their elements */
     const Op *meet; /* NULL: vectors' */
+    Need need;
     int64_t bytes;  /* of one iteration */
     Value *full;    /* barriers, one for each stage */
     Value *now;     /* that of the stage being issued; NULL: nothing is yet */
@@ -72,6 +80,7 @@ typedef struct Expand {
     Pipeline p;
     Vec(Op *) loads;
     Vec(Value *) bufs; /* one for each load */
+    Vec(Need) needs;   /* the same */
     int ntma;          /* loads by TMA */
     Vec(Group) groups; /* of those */
     Vec(int) group_of; /* for each load; -1: no TMA */
@@ -113,17 +122,35 @@ issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
     map_set(&e->map, &op->results[0], &to->results[0]);
 }
 
+/* Whether the iteration that is being issued reads what it loads, or (`so` false) does
+   not; NULL: it does. */
+static Value *
+needed(const Expand *e, Builder *b, Need need, bool so)
+{
+    Value *c = need.cond ? value_mapped(&e->map, need.cond) : NULL;
+    if (c && need.other == so)
+        c = build_binary(b, OP_XOR, c, build_int(b, c->type, 1));
+    return c;
+}
+
+static Value *
+both(Builder *b, Value *x, Value *y)
+{
+    return x && y ? build_binary(b, OP_AND, x, y) : x ? x : y;
+}
+
 static Value *
 issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
 {
     Op *load = e->loads.at[k];
     Value *ptr = value_mapped(&e->map, op_operand(load, 0));
     Value *mask = load->noperand > 1 ? value_mapped(&e->map, op_operand(load, 1)) : NULL;
-    Value *in[3] = {ptr, channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL),
-                    build_guard(b, pred, mask, ptr->type)};
+    Value *in[4] = {ptr, channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL),
+                    build_guard(b, pred, mask, ptr->type),
+                    needed(e, b, e->needs.at[k], true)};
     AttrList attrs = load->attrs;
     b->loc = load->loc;
-    Op *copy = build_op(b, OP_ASYNC_COPY, in, 3, &attrs, NULL, 1);
+    Op *copy = build_op(b, OP_ASYNC_COPY, in, in[3] ? 4 : 3, &attrs, NULL, 1);
     attr_drop(&copy->attrs, ATTR_STAGE);
     return &copy->results[0];
 }
@@ -134,12 +161,15 @@ issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     Op *load = e->loads.at[k];
     Group *g = &e->groups.at[e->group_of.at[k]];
     b->loc = load->loc;
+    Value *some = both(b, needed(e, b, g->need, true), pred);
     if (!g->now) {
         g->now = channel_stage(b, g->full, stage, e->p.ahead, NULL);
-        channel_expect(b, g->now, g->bytes, pred);
+        if (g->need.cond)
+            channel_expect(b, g->now, 0, both(b, needed(e, b, g->need, false), pred));
+        channel_expect(b, g->now, g->bytes, some);
     }
     Value *mem = channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL);
-    Op *copy = channel_copy(b, load, mem, g->now, &e->map, pred);
+    Op *copy = channel_copy(b, load, mem, g->now, &e->map, some);
     attr_set_flag(&e->s->mod, &copy->attrs, ATTR_WAITED);
 }
 
@@ -429,8 +459,59 @@ meeting(const Op *reader)
     return reader;
 }
 
+/* *arm: that of a condition of the body in which all ops stand that read v; false: there
+   is none. Views of v, and the buffer that the load is to fill, read nothing yet. */
+static bool
+read_in_arm(const Value *v, const Region *body, const Type *mem, const Region **arm)
+{
+    value_each_use(v, u)
+    {
+        const Op *user = u->user, *top = op_in_region(user, body);
+        bool view = user->kind == OP_LOCAL_TRANS ||
+                    (user->kind == OP_LOCAL_ALLOC && user->results[0].type == mem);
+        if (top == user && (!view || !read_in_arm(&user->results[0], body, mem, arm)))
+            return false;
+        if (top == user)
+            continue;
+        bool first = top->kind == OP_IF && region_within(user->parent, top->regions[0]);
+        if (top->kind != OP_IF || (*arm && *arm != top->regions[!first]))
+            return false;
+        *arm = top->regions[!first];
+    }
+    return true;
+}
+
+/* Is v known where the load is issued, or computed in front of it from what is? */
+static bool
+known_ahead(const Expand *e, const Op *load, const Value *v, int depth)
+{
+    const Op *op = v->op;
+    if (value_outside(v, load->parent))
+        return true;
+    if (!op || op->parent != load->parent || !op_before(op, load) || depth > MEET_DEPTH)
+        return false;
+    bool plain = !op->nregion && op_is(op, T_PURE) && !type_is_tile(v->type);
+    for (int i = 0; plain && i < op->noperand; i++)
+        plain = known_ahead(e, load, op_operand(op, i), depth + 1);
+    return plain || map_has(&e->slice.values, v);
+}
+
+/* If only one arm of a condition reads what the load brings: whether that arm runs, where
+   the load's mask asks for that, too. */
+static Need
+need_of(const Expand *e, const Op *load, const Type *mem)
+{
+    const Region *body = load->parent, *arm = NULL;
+    if (!read_in_arm(&load->results[0], body, mem, &arm) || !arm)
+        return (Need){0};
+    const Op *cond = arm->parent;
+    Value *c = op_operand(cond, 0);
+    bool known = c->op && c->op->parent == body && known_ahead(e, load, c, 0);
+    return known ? (Need){c, arm == cond->regions[1]} : (Need){0};
+}
+
 static int
-find_group(Expand *e, Op *load, const Type *mem)
+find_group(Expand *e, Op *load, const Type *mem, Need need)
 {
     Op *reader = first_reader(load->parent, &load->results[0], mem, NULL);
     bool vector = load->results[0].type->rank == 1;
@@ -438,10 +519,13 @@ find_group(Expand *e, Op *load, const Type *mem)
     if (!reader)
         reader = load;
     const Op *meet = vector ? NULL : meeting(reader); /* vectors arrive together */
-    while (i < e->groups.n && e->groups.at[i].meet != meet)
+    while (i < e->groups.n &&
+           (e->groups.at[i].meet != meet || e->groups.at[i].need.cond != need.cond ||
+            e->groups.at[i].need.other != need.other))
         i++;
     if (i == e->groups.n)
-        vec_push(&e->s->tmp, &e->groups, ((Group){.reader = reader, .meet = meet}));
+        vec_push(&e->s->tmp, &e->groups,
+                 ((Group){.reader = reader, .meet = meet, .need = need}));
     if (op_before(reader, e->groups.at[i].reader))
         e->groups.at[i].reader = reader;
     e->groups.at[i].bytes += shared_stage_bytes(mem);
@@ -455,16 +539,20 @@ open_slice(Expand *e, Op *load)
     bool tma = load->kind == OP_DESC_LOAD;
     for (int i = tma; i < load->noperand && (tma || i < 2); i++)
         slice_add(&e->slice, op_operand(load, i));
+    Need need = need_of(e, load, staged_buffer(e->s, load));
+    if (need.cond)
+        slice_add(&e->slice, need.cond);
+    vec_push(&e->s->tmp, &e->needs, need);
     e->ntma += tma;
 }
 
 /* Its buffer, and the barriers that it shares. */
 static void
-open_load(Expand *e, Builder *b, Op *load)
+open_load(Expand *e, Builder *b, Op *load, Need need)
 {
     const Type *one = staged_buffer(e->s, load);
     vec_push(&e->s->tmp, &e->bufs, channel_buffer(b, one, e->p.stages));
-    int group = load->kind == OP_DESC_LOAD ? find_group(e, load, one) : -1;
+    int group = load->kind == OP_DESC_LOAD ? find_group(e, load, one, need) : -1;
     vec_push(&e->s->tmp, &e->group_of, group);
 }
 
@@ -571,7 +659,7 @@ expand_loop(void *user, Op *loop)
     Builder b = builder_before(loop);
     b.loc = loop->loc;
     for (int k = 0; k < e.loads.n; k++)
-        open_load(&e, &b, e.loads.at[k]);
+        open_load(&e, &b, e.loads.at[k], e.needs.at[k]);
     if (e.ntma)
         make_barriers(&e, &b);
     prologue(&e, &b);

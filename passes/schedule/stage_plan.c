@@ -12,7 +12,8 @@
    arithmetic. A loop that writes memory keeps its loads in place, also those that
    addresses depend on, unless it writes through another parameter of the kernel: as
    everywhere in sdc, two parameters are assumed to point to different memory when a loop
-   uses both. A loop that waits for other programs (op_acquires) keeps all of them. */
+   uses both. A loop that waits for other programs (op_acquires) keeps all of them. Loads
+   inside of conditions move in front of these first (stage_lift.c). */
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
@@ -32,6 +33,7 @@
 #include "passes/schedule/persist.h"
 #include "passes/schedule/rotation.h"
 #include "passes/schedule/stage.h"
+#include "passes/schedule/stage_lift.h"
 #include "passes/schedule/tma_tile.h"
 
 enum { MAX_STAGES = 8 };
@@ -42,6 +44,7 @@ typedef struct Plan {
     const TargetInfo *target;
     Op *loop;
     Writes writes;   /* of the loop */
+    Map lifted;      /* loads of tiles that feed dots in conditions: Op -> itself */
     bool by_threads; /* some load is pipelined by cp.async */
 } Plan;
 
@@ -111,11 +114,12 @@ goes_to_buffer(const Op *load)
 }
 
 static bool
-fills_buffer(const Op *load)
+fills_buffer(const Plan *p, const Op *load)
 {
     const Type *t = load->results[0].type;
     return type_is_tile(t) && t->rank > 1 &&
-           value_feeds_dot(&load->results[0], load->parent, false);
+           (map_has(&p->lifted, load) ||
+            value_feeds_dot(&load->results[0], load->parent, false));
 }
 
 /* Why the load has to stay in its place; NULL: it can be pipelined. */
@@ -152,6 +156,40 @@ plan_load(Plan *p, Op *load)
     if (why || (no_tma && p->target->tma))
         say_why(p->s, load, why ? why : no_tma);
     return !why;
+}
+
+/* May the plan take the load? Tiles that do not lie in a buffer as they are loaded only
+   where there is memory for them. */
+static bool
+may_plan(const PassCx *cx, const Op *load)
+{
+    const Type *t = load->results[0].type;
+    bool tile = type_is_tile(t) && t->rank > 1 && !goes_to_buffer(load);
+    return type_is_tile(t) && !(tile && cx->budget->no_tiles);
+}
+
+/* Moves loads out of conditions: tiles for dots, then, if there are such, vectors. All
+   can be planned where they are now, by threads if not by TMA. */
+static void
+lift_loads(Plan *p, const PassCx *cx)
+{
+    Lift l;
+    stage_lift_find(&l, p->s, p->loop, &p->writes);
+    for (int tiles = 1; tiles >= 0; tiles--)
+        for (int i = 0; i < l.loads.n && (tiles || p->lifted.n); i++) {
+            Op *load = l.loads.at[i];
+            bool feeds = fills_buffer(p, load);
+            if ((tiles ? !feeds : load->results[0].type->rank > 1) ||
+                !operand_copies(load) || !may_plan(cx, load) || !stage_lift(&l, load))
+                continue;
+            bool planned = plan_load(p, load);
+            if (planned && tiles)
+                map_set(&p->lifted, load, load);
+            if (planned) /* it says what holds of the loop as it is so far */
+                attr_drop(&load->attrs, ATTR_WHY);
+            else
+                stage_lift_undo(&l);
+        }
 }
 
 static bool
@@ -302,16 +340,16 @@ plan_loop(void *user, Op *loop)
     if (stages < 2 || !loop_step(loop))
         return false;
     writes_add(&p.writes, loop);
-    region_each(loop->regions[0], op) wanted |= op->kind == OP_LOAD && fills_buffer(op);
+    map_init(&p.lifted, &s->tmp);
+    lift_loads(&p, cx);
+    region_each(loop->regions[0], op) wanted |=
+        op->kind == OP_LOAD && fills_buffer(&p, op);
     region_each(loop->regions[0], op)
     {
-        bool tile =
-            op->kind == OP_LOAD && op->results[0].type->rank > 1 && !goes_to_buffer(op);
-        if (!wanted || op->kind != OP_LOAD || !type_is_tile(op->results[0].type) ||
-            (tile && cx->budget->no_tiles) || !plan_load(&p, op))
+        if (!wanted || op->kind != OP_LOAD || !may_plan(cx, op) || !plan_load(&p, op))
             continue;
-        feeds |= fills_buffer(op);
-        cx->budget->tiles |= tile;
+        feeds |= fills_buffer(&p, op);
+        cx->budget->tiles |= op->results[0].type->rank > 1 && !goes_to_buffer(op);
         vec_push(&s->tmp, &ahead, op);
     }
     if (!feeds)

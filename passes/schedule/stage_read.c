@@ -10,8 +10,9 @@
    A read from shared memory costs the same in any layout, whereas a conversion between
    threads would go through shared memory a second time. Tiles are read while the dot in
    front of their first user runs; vectors, which are small, where they were loaded, ahead
-   of the dots. The buffer holds exactly what memory holds, and any number of dots and
-   threads read it, so a later pass may have TMA fill it. */
+   of the dots. What only an arm of a condition reads is read there. The buffer holds
+   exactly what memory holds, and any number of dots and threads read it, so a later pass
+   may have TMA fill it. */
 #include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -99,11 +100,37 @@ drop_unused(const Reads *r, Value *v, int depth)
         drop_unused(r, in[i], depth + 1);
 }
 
+/* The first op that reads v itself, or contains one that does, in the arm of a condition
+   outside of which nothing reads it; NULL: nothing does. */
+static Op *
+first_user(Value *v)
+{
+    const Region *home = v->op->parent, *at = NULL;
+    Op *first = NULL;
+    value_each_use(v, u)
+    {
+        if (u->user->kind == OP_LOCAL_ALLOC)
+            continue;
+        const Region *r = u->user->parent;
+        at = at ? at : r;
+        while (!region_within(r, at))
+            at = at->parent->parent;
+    }
+    for (const Region *r = at; r && r != home; r = r->parent->parent)
+        at = r->parent->kind == OP_IF ? at : r->parent->parent;
+    value_each_use(v, u)
+    {
+        Op *user = u->user->kind == OP_LOCAL_ALLOC ? NULL : op_in_region(u->user, at);
+        if (user && (!first || op_before(user, first)))
+            first = user;
+    }
+    return first;
+}
+
 void
 stage_read(Session *s, Op *load)
 {
     Reads r = {.s = s, .v = &load->results[0]};
-    Op *first = NULL;
     bool alone = true;
     value_each_use(r.v, u)
     {
@@ -131,17 +158,11 @@ stage_read(Session *s, Op *load)
         op_erase(c);
         drop_unused(&r, old, 0);
     }
-    value_each_use(r.v, u)
-    {
-        bool fills = u->user->kind == OP_LOCAL_ALLOC;
-        Op *user = fills ? NULL : op_in_region(u->user, load->parent);
-        if (user && (!first || op_before(user, first)))
-            first = user;
-    }
+    Op *first = first_user(r.v);
     if (!first)
         return;
     if (r.v->type->rank == 1)
-        first = r.mem->op->next;
+        first = first->parent == load->parent ? r.mem->op->next : first->parent->first;
     Value *read = read_before(&r, first, r.v->type->layout);
     value_each_use(r.v, u) if (u->user->kind != OP_LOCAL_ALLOC)
         op_set_operand(u->user, u->index, read);

@@ -162,12 +162,24 @@ one_step(Gen *g, Plan *p, Value *acc)
 
 static void steps(Gen *g, Plan *p, int n);
 
+/* What an iteration is left out by: its number, or a flag of a list, as of blocks that
+   are empty. */
+static Value *
+iteration_counts(Gen *g, const Plan *p)
+{
+    if (chance(g, 50))
+        return let(g, scalar(I1), "$ %s", p->iv, one_of(g, "% 2 == 0|> 0|< 2|== 1"));
+    return let(g, scalar(I1), "tl.load(p_i32 + $%s) %s", p->iv,
+               one_of(g, "| * 2 + pid| + n| + pid * 4"),
+               one_of(g, "> 0|% 2 == 0|!= 0|& 3 != 0|< 100"));
+}
+
 static void
 branch(Gen *g, Plan *p)
 {
     int arms = between(g, 1, 2), scope = g->nval;
     Value *c = p->iv && chance(g, 70)
-                   ? let(g, scalar(I1), "$ %s", p->iv, one_of(g, "% 2 == 0|> 0|< 2|== 1"))
+                   ? iteration_counts(g, p)
                    : let(g, scalar(I1), "%s", one_of(g, "pid == 0|m > 2|n > 70|q < 0"));
     Stmt *f = block_new(g, arms);
     f->is_if = true;
@@ -409,8 +421,10 @@ steps(Gen *g, Plan *p, int n)
 {
     for (; n > 0; n--) {
         Value *acc = p->acc[p->next++ % p->nacc];
-        if (p->plain) {
+        if (p->plain && !(g->depth < 3 && p->iv && chance(g, 20))) {
             one_step(g, p, acc);
+        } else if (p->plain) {
+            branch(g, p);
         } else if (g->depth < 3 && p->iv && chance(g, 14)) {
             branch(g, p);
         } else if (g->depth < 3 && p->iv && chance(g, 12)) {
