@@ -243,6 +243,53 @@ tile_of_bent(Gen *g, const Plan *p, Type s)
                  (Dt)s.dt);
 }
 
+/* Which elements of the tile at `at`, of these rows and columns, are loaded, and how. */
+static const char *
+masked(Gen *g, const Plan *p, Dt dt, const Place *at, Type s, int along, const char *row,
+       const char *col)
+{
+    Tree *t = g->tree;
+    int rows = s.dim[0], cols = s.dim[1];
+    const char *mask = "";
+    const char *other =
+        BIT(dt) & FP8S     ? ""
+        : BIT(dt) & FLOATS ? one_of(g, ", other=0.0|, other=0.0|, other=1.0|, other=-1.5")
+                           : one_of(g, ", other=0|, other=1|, other=-7");
+    int most = at->most_col + cols;
+    if (at->below)
+        mask = tree_text(t, ", mask=((%s)%s >= 0)%s%s", along ? col : row,
+                         along ? "[None, :]" : "[:, None]",
+                         one_of(g, "|| & (pid < 3)| & (m < 3)"), other);
+    else
+        switch (between(g, 0, 7)) {
+        case 0: /* the last step along k is short */
+        case 1:
+            mask = tree_text(t, ", mask=(%s)[None, :] < %d%s", col,
+                             most - between(g, 0, cols - 1), other);
+            break;
+        case 2:
+            mask = tree_text(t, ", mask=(%s)[:, None] %s%s", row,
+                             p->last_row && chance(g, 60)
+                                 ? one_of(g, "< !|<= !|< tl.minimum(!, n)")
+                                 : one_of(g, "< n|< 50|< 64|< m * 24|< 127"),
+                             other);
+            break;
+        case 3:
+            mask = tree_text(t, ", mask=((%s)[:, None] < %d) & ((%s)[None, :] < %s)%s",
+                             row, at->most_row + rows - between(g, 0, 9), col,
+                             one_of(g, "n|64|m * 16|31"), other);
+            break;
+        }
+    if (!*mask && !at->below && chance(g, 10))
+        mask = tree_text(t, ", mask=%s%s", loop_mask(g, rows, cols), other);
+    if (chance(g, 10))
+        mask = tree_text(t, "%s%s", mask,
+                         one_of(g, ", eviction_policy=\"evict_last\"|, cache_modifier="
+                                   "\".cg\"|, volatile=True|, eviction_policy="
+                                   "\"evict_first\""));
+    return mask;
+}
+
 Value *
 loop_tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
 {
@@ -258,8 +305,8 @@ loop_tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
         at = (Place){.row = "", .col = "", .stride = tree_text(t, "%d", cols)};
     const char *row = sum(t, at.row, tree_text(t, "tl.arange(0, %d)", rows));
     const char *col = sum(t, at.col, tree_text(t, "tl.arange(0, %d)", cols));
-    if (chance(g, 10) &&
-        !at.below) /* rows that come round again, or the last one for all behind it */
+    /* rows that come round again, or the last one for all behind it */
+    if (chance(g, 10) && !at.below)
         row = tree_text(t, one_of(g, "(%s) %% %s|tl.minimum(%s, %s - 1)"), row,
                         one_of(g, "n|q|40|64"));
     bool lines = at.most_stride * dt_info[dt].bytes % 16 == 0 && at.most_stride;
@@ -293,43 +340,7 @@ loop_tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
                            *at.col ? at.col : "0")),
             dt);
     }
-    const char *mask = "";
-    const char *other =
-        BIT(dt) & FP8S     ? ""
-        : BIT(dt) & FLOATS ? one_of(g, ", other=0.0|, other=0.0|, other=1.0|, other=-1.5")
-                           : one_of(g, ", other=0|, other=1|, other=-7");
-    int most = at.most_col + cols;
-    if (at.below)
-        mask = tree_text(t, ", mask=((%s)%s >= 0)%s%s", along ? col : row,
-                         along ? "[None, :]" : "[:, None]",
-                         one_of(g, "|| & (pid < 3)| & (m < 3)"), other);
-    else
-        switch (between(g, 0, 7)) {
-        case 0: /* the last step along k is short */
-        case 1:
-            mask = tree_text(t, ", mask=(%s)[None, :] < %d%s", col,
-                             most - between(g, 0, cols - 1), other);
-            break;
-        case 2:
-            mask = tree_text(t, ", mask=(%s)[:, None] %s%s", row,
-                             p->last_row && chance(g, 60)
-                                 ? one_of(g, "< !|<= !|< tl.minimum(!, n)")
-                                 : one_of(g, "< n|< 50|< 64|< m * 24|< 127"),
-                             other);
-            break;
-        case 3:
-            mask = tree_text(t, ", mask=((%s)[:, None] < %d) & ((%s)[None, :] < %s)%s",
-                             row, at.most_row + rows - between(g, 0, 9), col,
-                             one_of(g, "n|64|m * 16|31"), other);
-            break;
-        }
-    if (!*mask && !at.below && chance(g, 10))
-        mask = tree_text(t, ", mask=%s%s", loop_mask(g, rows, cols), other);
-    if (chance(g, 10))
-        mask = tree_text(t, "%s%s", mask,
-                         one_of(g, ", eviction_policy=\"evict_last\"|, cache_modifier="
-                                   "\".cg\"|, volatile=True|, eviction_policy="
-                                   "\"evict_first\""));
+    const char *mask = masked(g, p, dt, &at, s, along, row, col);
     const char *far = "";
     if (chance(g, 8)) { /* there and back */
         const char *by = one_of(g, "tl.full([], 3000000000, tl.int64)|"

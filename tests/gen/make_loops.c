@@ -602,6 +602,30 @@ loops(Gen *g, Plan *p)
     p->lo = p->hi = NULL;
 }
 
+/* Memory, of one tile or of a ring of them, where steps leave left operands for others.
+ */
+static void
+work_memory(Gen *g, Plan *p)
+{
+    p->work = NULL;
+    if (!p->plain && BIT(p->dt) & (BIT(F16) | BIT(BF16) | BIT(F32)) && chance(g, 12)) {
+        Type s = loop_tile(p->dt, p->m, p->k);
+        Tree *t = g->tree;
+        int at = t->slots[BUF_ZERO][p->dt] * t->nprog * t->n;
+        p->ring = chance(g, 50) ? between(g, 2, 4) : 0;
+        p->ahead = between(g, 1, p->ring ? p->ring : 1);
+        p->ring_step = t->nprog * t->n;
+        t->slots[BUF_ZERO][p->dt] += p->ring ? p->ring : 1;
+        p->work = tree_text(g->tree, "z_%s + (pid * %d + %d) + %s", dt_info[p->dt].sig,
+                            g->tree->n, at, offsets(g, &s));
+        Value *first = loop_operand(g, p, p->m, p->k, 1);
+        first = narrowed(g, p, first);
+        for (int i = 0; i < p->ring || !i; i++)
+            act(g, "tl.store(%s + %d, $)", p->work, i * p->ring_step, first);
+        act(g, "tl.debug_barrier()");
+    }
+}
+
 static void
 one_tile(Gen *g, Plan *p)
 {
@@ -630,23 +654,7 @@ one_tile(Gen *g, Plan *p)
     } else if (!p->plain && chance(g, 30)) {
         p->left = loop_operand(g, p, p->m, p->k, 1);
     }
-    p->work = NULL;
-    if (!p->plain && BIT(p->dt) & (BIT(F16) | BIT(BF16) | BIT(F32)) && chance(g, 12)) {
-        Type s = loop_tile(p->dt, p->m, p->k);
-        Tree *t = g->tree;
-        int at = t->slots[BUF_ZERO][p->dt] * t->nprog * t->n;
-        p->ring = chance(g, 50) ? between(g, 2, 4) : 0;
-        p->ahead = between(g, 1, p->ring ? p->ring : 1);
-        p->ring_step = t->nprog * t->n;
-        t->slots[BUF_ZERO][p->dt] += p->ring ? p->ring : 1;
-        p->work = tree_text(g->tree, "z_%s + (pid * %d + %d) + %s", dt_info[p->dt].sig,
-                            g->tree->n, at, offsets(g, &s));
-        Value *first = loop_operand(g, p, p->m, p->k, 1);
-        first = narrowed(g, p, first);
-        for (int i = 0; i < p->ring || !i; i++)
-            act(g, "tl.store(%s + %d, $)", p->work, i * p->ring_step, first);
-        act(g, "tl.debug_barrier()");
-    }
+    work_memory(g, p);
     if (!p->plain && chance(g, 25))
         p->right = right_in_front(g, p);
     if (chance(g, 25) && p->n <= 64 && (p->n > 16 || dt_info[p->dt].bytes > 1)) {
