@@ -12,8 +12,9 @@ enum { MAX_ASKED = 64, MAX_RAISED = 8 };
 
 typedef struct Ask {
     TmaTile *t;
-    int left;      /* how many more values may be looked at */
-    int64_t least; /* that arguments and memory hold */
+    int left; /* how many more values may be looked at */
+    int64_t
+        least; /* that arguments and memory hold; 1: and only numbers taken away count */
 } Ask;
 
 static bool begins_below(Ask *a, const Value *v);
@@ -52,7 +53,7 @@ sum_below(Ask *a, const Value *v, const Poly *more)
         !poly_add(&sum.base, more, 1))
         return false;
     for (int i = 0; i < sum.base.n; i++) {
-        below |= sum.base.t[i].k < 0;
+        below |= sum.base.t[i].k < 0 && !(a->least && sum.base.t[i].n);
         for (int k = 0; k < sum.base.t[i].n && !below; k++)
             below |= begins_below(a, sum.base.t[i].x[k]);
     }
@@ -79,8 +80,8 @@ quotient_below(Ask *a, const Op *op)
         more = poly_const(k - 1);
         return k > 0 && sum_below(a, op_operand(op, 0), &more);
     }
-    more = poly_const(1);
-    return starts_below(a, op_operand(op, 0)) &&
+    more = poly_const(1); /* x - 1 is taken for at least 0: so are round-ups written */
+    return sum_below(a, op_operand(op, 0), &more) &&
            (!poly_add(&more, &by.base, -1) || sum_below(a, op_operand(op, 0), &more));
 }
 
@@ -113,8 +114,9 @@ begins_below(Ask *a, const Value *v)
     int64_t least = a->least;
     if (a->left-- <= 0)
         return true;
-    /* n - 1 elsewhere is that of a kernel that has something to do */
-    a->least = begin && !v->index ? 0 : 1;
+    /* n - 1 elsewhere is that of a kernel that has something to do; of n - m nothing is
+       known, nor of a program's number less another */
+    a->least = begin ? 0 : 1;
     bool below = begin ? starts_below(a, begin) : v->op && result_below(a, v);
     a->least = least;
     return below;
