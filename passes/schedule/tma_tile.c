@@ -140,8 +140,8 @@ tma_tile_beside(const TmaTile *a, const TmaTile *b, int64_t *behind)
         for (int k = 0; k < x->nleft && alike && x->kind != TMA_PLAIN; k++)
             alike = poly_same(&x->left[k], &y->left[k]);
         by += moved;
-        bool apart = i < a->rank && x->kind == TMA_PLAIN &&
-                     (by >= x->box || -by >= y->box);
+        bool apart =
+            i < a->rank && x->kind == TMA_PLAIN && (by >= x->box || -by >= y->box);
         alike &= by == 0 || apart;
         beside |= apart;
         if (i == unit)
@@ -163,8 +163,8 @@ tma_is_narrow(const Poly *p)
 }
 
 /* Multiplies the range lo..hi by that of x; false on overflow of 64 bits. */
-static bool
-times_range(const AxisFacts *x, int64_t *lo, int64_t *hi)
+bool
+tma_times_range(const AxisFacts *x, int64_t *lo, int64_t *hi)
 {
     int64_t p[4];
     if (__builtin_mul_overflow(*lo, x->lo, &p[0]) ||
@@ -186,7 +186,7 @@ in_range(TmaTile *r, const Poly *p)
     for (int i = 0; i < p->n; i++) {
         int64_t lo = p->t[i].k, hi = lo;
         for (int k = 0; k < p->t[i].n; k++)
-            if (!times_range(axis_of(r->axis, p->t[i].x[k]), &lo, &hi))
+            if (!tma_times_range(axis_of(r->axis, p->t[i].x[k]), &lo, &hi))
                 return false;
         if (__builtin_add_overflow(low, lo, &low) ||
             __builtin_add_overflow(high, hi, &high))
@@ -346,54 +346,6 @@ mask_part(TmaTile *r, const Value *v, Where at, int depth)
 
 /* ---- dimensions */
 
-static bool counts_up(TmaTile *r, const Poly *p);
-static bool is_below(TmaTile *r, const PolyTerm *t);
-
-/* Is v the counter of a loop that may begin below 0, as that of range(-4, n) or
-   range(-r, r) does? Of counters that such ones begin with this is asked in turn, but not
-   forever: each asks twice. */
-static bool
-begins_below(TmaTile *r, const Value *v)
-{
-    enum { LOOPS = 8 };
-    Affine first;
-    const Op *loop = v->op || v->index ? NULL : v->region->parent;
-    bool below = false;
-    if (!loop || loop->kind != OP_FOR || !affine_of(op_operand(loop, 0), NULL, &first))
-        return false;
-    int around = 0;
-    for (const Op *up = loop->parent->parent; up; up = up->parent->parent)
-        around += up->kind == OP_FOR;
-    if (around > LOOPS)
-        return true;
-    for (int i = 0; i < first.base.n; i++)
-        below |= first.base.t[i].k < 0 || is_below(r, &first.base.t[i]);
-    return below && !counts_up(r, &first.base);
-}
-
-/* Is p at least 0, if what arguments and memory hold is? */
-static bool
-counts_up(TmaTile *r, const Poly *p)
-{
-    int64_t sum = 0;
-    r->axis = r->axis ? r->axis : axis_new(r->f, &r->s->tmp);
-    for (int i = 0; i < p->n; i++) {
-        int64_t lo = p->t[i].k, hi = lo;
-        for (int k = 0; k < p->t[i].n; k++) {
-            AxisFacts x = *axis_of(r->axis, p->t[i].x[k]);
-            if (!begins_below(r, p->t[i].x[k])) {
-                x.lo = max_i64(x.lo, 0);
-                x.hi = max_i64(x.hi, 0);
-            }
-            if (!times_range(&x, &lo, &hi))
-                return false;
-        }
-        if (__builtin_add_overflow(sum, lo, &sum))
-            return false;
-    }
-    return sum >= 0;
-}
-
 /* Does the address also move along dimension d by a value that only the program knows? */
 static bool
 moves_along(const TmaTile *r, int d, const Poly *address)
@@ -405,9 +357,8 @@ moves_along(const TmaTile *r, int d, const Poly *address)
         bool plain = true;
         for (int k = 0; k < t->n; k++)
             plain &= !is_fixed(r, t->x[k]);
-        bool along = d == r->boxes.order[0]
-                         ? plain
-                         : by->n == 1 && poly_divide(t, &by->t[0], &q);
+        bool along =
+            d == r->boxes.order[0] ? plain : by->n == 1 && poly_divide(t, &by->t[0], &q);
         if (along && !fixed_term(r, &q))
             return true;
     }
@@ -425,8 +376,7 @@ from_start(TmaTile *r, int d, const Poly *address, Poly *at, Poly *size)
     if (by->n != 1)
         return false;
     for (int i = 0; i < address->n; i++)
-        if (fixed_term(r, &address->t[i]) &&
-            poly_divide(&address->t[i], &by->t[0], &q) &&
+        if (fixed_term(r, &address->t[i]) && poly_divide(&address->t[i], &by->t[0], &q) &&
             (!poly_add_term(at, &q, 1) || !poly_add_term(size, &q, 1)))
             return false;
     return true;
@@ -439,8 +389,9 @@ static bool
 is_index(TmaTile *r, int d, const Poly *at, const Poly *address)
 {
     Poly part, rest = *address;
-    return counts_up(r, at) || (poly_mul(at, &r->dim[d].stride, &part) &&
-                                poly_add(&rest, &part, -1) && !moves_along(r, d, &rest));
+    return tma_counts_up(r, at) ||
+           (poly_mul(at, &r->dim[d].stride, &part) && poly_add(&rest, &part, -1) &&
+            !moves_along(r, d, &rest));
 }
 
 /* Of index < n - 128, where the address has 128 more, the 128 are part of the index, not
@@ -482,9 +433,8 @@ place_bounded(TmaTile *r, int dim, const Poly *address)
     split_fixed(r, &d->left[0], &fixed, &rest);
     if (d->nleft > 1 || !poly_add(&at, &rest, -1) ||
         !from_address(r, dim, address, &at, &fixed) ||
-        (!counts_up(r, &at) && !from_start(r, dim, address, &at, &fixed)) ||
-        !is_index(r, dim, &at, address) ||
-        (poly_is_const(&fixed, &size) && size < 1))
+        (!tma_counts_up(r, &at) && !from_start(r, dim, address, &at, &fixed)) ||
+        !is_index(r, dim, &at, address) || (poly_is_const(&fixed, &size) && size < 1))
         return tma_clip(r, dim);
     d->size = fixed;
     d->at = at;
@@ -512,16 +462,6 @@ extra(TmaTile *r, const PolyTerm *t)
     return true;
 }
 
-/* Is the term an index that is below 0 at times? */
-static bool
-is_below(TmaTile *r, const PolyTerm *t)
-{
-    bool below = false;
-    for (int k = 0; k < t->n; k++)
-        below |= begins_below(r, t->x[k]);
-    return below;
-}
-
 /* Does a part of the address decrease, as with `n - 1 - i`, or count from below 0? What
    it is subtracted from, or added to, must then be in the same index: an index below 0 is
    outside of the tensor, wherever that begins. */
@@ -529,18 +469,19 @@ static bool
 falls(TmaTile *r, const Poly *p)
 {
     for (int i = 0; i < p->n; i++)
-        if ((p->t[i].k < 0 && !fixed_term(r, &p->t[i])) || is_below(r, &p->t[i]))
+        if ((p->t[i].k < 0 && !fixed_term(r, &p->t[i])) ||
+            tma_is_below(r, &p->t[i], false))
             return true;
     return false;
 }
 
-/* May an index that no mask bounds be below 0, as far as ranges tell? */
+/* May an index with a counter that no mask bounds be below 0, as far as ranges tell? */
 static bool
 is_in_front(TmaTile *r, const Poly *at)
 {
     for (int i = 0; i < at->n; i++)
-        if (is_below(r, &at->t[i]))
-            return !counts_up(r, at);
+        if (tma_is_below(r, &at->t[i], true))
+            return !tma_counts_up(r, at);
     return false;
 }
 
@@ -730,17 +671,13 @@ tma_tile(Func *f, const Op *loop, const Op *inside, const Value *ptr, const Valu
     *r = (TmaTile){.s = s, .f = f, .loop = loop};
     r->why = make_tile(r, ptr, mask, mem);
     Affine a;
-    if (!r->why || !affine_of_tensor(ptr, loop, &a) || !a.ptr ||
-        !is_tensor(a.ptr))
+    if (!r->why || !affine_of_tensor(ptr, loop, &a) || !a.ptr || !is_tensor(a.ptr))
         return r;
     int n = regions_around(inside, around);
     for (int i = 0; i < n; i++) {
         in = in ? in : arena_new(&s->tmp, TmaTile);
-        *in = (TmaTile){.s = s,
-                        .f = f,
-                        .loop = loop,
-                        .inside = inside,
-                        .where = around[i]};
+        *in =
+            (TmaTile){.s = s, .f = f, .loop = loop, .inside = inside, .where = around[i]};
         in->why = make_tile(in, ptr, mask, mem);
         if (!in->why)
             return in;

@@ -69,6 +69,15 @@ TmaTile *tma_tile(Func *f, const Op *loop, const Op *inside, const Value *ptr,
    targets that have TMA. */
 const char *tma_refuses(Func *f, const Op *loop, Op *load);
 
+/* Multiplies the range lo..hi by that of x; false on overflow of 64 bits. */
+bool tma_times_range(const AxisFacts *x, int64_t *lo, int64_t *hi);
+
+/* tma_below.c: is p at least 0, if what arguments and memory hold is? */
+bool tma_counts_up(TmaTile *t, const Poly *p);
+/* Does the term have a factor that is below 0 at times? `counters`: the counter of a
+   loop, not other numbers. */
+bool tma_is_below(TmaTile *t, const PolyTerm *term, bool counters);
+
 /* tma_clip.c: the program finds out where dimension d ends, which takes two more
    dimensions. NULL, or why that is not possible. */
 const char *tma_clip(TmaTile *t, int d);

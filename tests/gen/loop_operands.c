@@ -25,6 +25,7 @@ typedef struct Place { /* of a tile in its array: row and column it begins at, a
     int most_row, most_col; /* the largest that they can be */
     const char *stride;
     int most_stride;
+    bool below; /* along k it begins below 0 */
 } Place;
 
 static const char *
@@ -51,8 +52,11 @@ place(Gen *g, const Plan *p, int rows, int cols, int along)
         at.stride = tree_text(t, "%d", at.most_stride);
     if (p->iv && (p->plain || chance(g, 90))) {
         int step = along ? cols : rows;
-        *(along ? &at.col : &at.row) =
-            p->raw && step == p->k ? "#" : tree_text(t, "@ * %d", step);
+        bool raw = p->raw && step == p->k;
+        at.below = raw && p->head.below;
+        *(along ? &at.col : &at.row) = !raw       ? tree_text(t, "@ * %d", step)
+                                       : at.below ? "#"
+                                                  : tree_text(t, "#%s", p->head.from);
         *(along ? &at.most_col : &at.most_row) = (p->trips - 1) * step;
     }
     room = (t->len - cols - at.most_col) / at.most_stride - rows - at.most_row;
@@ -129,11 +133,10 @@ described(Gen *g, const Plan *p, Type s, const Place *at, int high, int wide)
         h.block[1] = s.dim[1];
         int k = host_new(t, h);
         if (k >= 0)
-            return input(load(g, p, s,
-                              tree_text(t, "d_%d.load([%s, %s])", k, row, col)),
+            return input(load(g, p, s, tree_text(t, "d_%d.load([%s, %s])", k, row, col)),
                          dt);
     }
-    if (how < 6)
+    if (how < 6 || at->below)
         return NULL;
     const char *left = p->last_row && chance(g, 50)
                            ? tree_text(t, "tl.minimum(!, %d)", rows)
@@ -224,7 +227,7 @@ tile_of_bent(Gen *g, const Plan *p, Type s)
     Tree *t = g->tree;
     int cols = s.dim[1];
     Place at = place(g, p, s.dim[0], cols, 1);
-    if ((p->most_end - 1) * at.most_stride + at.most_col + cols > t->len)
+    if (at.below || (p->most_end - 1) * at.most_stride + at.most_col + cols > t->len)
         return NULL;
     const char *col = sum(t, at.col, tree_text(t, "tl.arange(0, %d)", cols));
     const char *mask = "";
@@ -240,15 +243,61 @@ tile_of_bent(Gen *g, const Plan *p, Type s)
                  (Dt)s.dt);
 }
 
-static Value *
-tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
+/* Which elements of the tile at `at`, of these rows and columns, are loaded, and how. */
+static const char *
+masked(Gen *g, const Plan *p, Dt dt, const Place *at, Type s, int along, const char *row,
+       const char *col)
+{
+    Tree *t = g->tree;
+    int rows = s.dim[0], cols = s.dim[1];
+    const char *mask = "";
+    const char *other =
+        BIT(dt) & FP8S     ? ""
+        : BIT(dt) & FLOATS ? one_of(g, ", other=0.0|, other=0.0|, other=1.0|, other=-1.5")
+                           : one_of(g, ", other=0|, other=1|, other=-7");
+    int most = at->most_col + cols;
+    if (at->below)
+        mask = tree_text(t, ", mask=((%s)%s >= 0)%s%s", along ? col : row,
+                         along ? "[None, :]" : "[:, None]",
+                         one_of(g, "|| & (pid < 3)| & (m < 3)"), other);
+    else
+        switch (between(g, 0, 7)) {
+        case 0: /* the last step along k is short */
+        case 1:
+            mask = tree_text(t, ", mask=(%s)[None, :] < %d%s", col,
+                             most - between(g, 0, cols - 1), other);
+            break;
+        case 2:
+            mask = tree_text(t, ", mask=(%s)[:, None] %s%s", row,
+                             p->last_row && chance(g, 60)
+                                 ? one_of(g, "< !|<= !|< tl.minimum(!, n)")
+                                 : one_of(g, "< n|< 50|< 64|< m * 24|< 127"),
+                             other);
+            break;
+        case 3:
+            mask = tree_text(t, ", mask=((%s)[:, None] < %d) & ((%s)[None, :] < %s)%s",
+                             row, at->most_row + rows - between(g, 0, 9), col,
+                             one_of(g, "n|64|m * 16|31"), other);
+            break;
+        }
+    if (!*mask && !at->below && chance(g, 10))
+        mask = tree_text(t, ", mask=%s%s", loop_mask(g, rows, cols), other);
+    if (chance(g, 10))
+        mask = tree_text(t, "%s%s", mask,
+                         one_of(g, ", eviction_policy=\"evict_last\"|, cache_modifier="
+                                   "\".cg\"|, volatile=True|, eviction_policy="
+                                   "\"evict_first\""));
+    return mask;
+}
+
+Value *
+loop_tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
 {
     Tree *t = g->tree;
     const char *sig = dt_info[dt].sig;
     Type s = loop_tile(dt, rows, cols);
-    Value *bent = p->bent && along && rows == p->m && chance(g, 70)
-                      ? tile_of_bent(g, p, s)
-                      : NULL;
+    Value *bent =
+        p->bent && along && rows == p->m && chance(g, 70) ? tile_of_bent(g, p, s) : NULL;
     if (bent)
         return bent;
     Place at = place(g, p, rows, cols, along);
@@ -256,11 +305,12 @@ tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
         at = (Place){.row = "", .col = "", .stride = tree_text(t, "%d", cols)};
     const char *row = sum(t, at.row, tree_text(t, "tl.arange(0, %d)", rows));
     const char *col = sum(t, at.col, tree_text(t, "tl.arange(0, %d)", cols));
-    if (chance(g, 10)) /* rows that come round again, or the last one for all behind it */
+    /* rows that come round again, or the last one for all behind it */
+    if (chance(g, 10) && !at.below)
         row = tree_text(t, one_of(g, "(%s) %% %s|tl.minimum(%s, %s - 1)"), row,
                         one_of(g, "n|q|40|64"));
     bool lines = at.most_stride * dt_info[dt].bytes % 16 == 0 && at.most_stride;
-    if (lines && chance(g, 35)) {
+    if (lines && chance(g, 35) && cols * dt_info[dt].bytes >= 16) {
         t->aligned = true;
         int high = at.most_row + rows, wide = at.most_col + cols;
         if (chance(g, 40))
@@ -290,34 +340,18 @@ tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
                            *at.col ? at.col : "0")),
             dt);
     }
-    const char *mask = "";
-    const char *other = BIT(dt) & FP8S ? ""
-                        : BIT(dt) & FLOATS
-                            ? one_of(g, ", other=0.0|, other=0.0|, other=1.0")
-                            : one_of(g, ", other=0|, other=1");
-    int most = at.most_col + cols;
-    switch (between(g, 0, 5)) {
-    case 0: /* the last step along k is short */
-    case 1:
-        mask = tree_text(t, ", mask=(%s)[None, :] < %d%s", col,
-                         most - between(g, 0, cols - 1), other);
-        break;
-    case 2:
-        mask = tree_text(t, ", mask=(%s)[:, None] %s%s", row,
-                         p->last_row && chance(g, 60)
-                             ? one_of(g, "< !|<= !|< tl.minimum(!, n)")
-                             : one_of(g, "< n|< 50|< 64|< m * 24|< 127"),
-                         other);
-        break;
-    case 3:
-        mask = tree_text(t, ", mask=((%s)[:, None] < %d) & ((%s)[None, :] < %s)%s", row,
-                         at.most_row + rows - between(g, 0, 9), col,
-                         one_of(g, "n|64|m * 16|31"), other);
-        break;
+    const char *mask = masked(g, p, dt, &at, s, along, row, col);
+    const char *far = "";
+    if (chance(g, 8)) { /* there and back */
+        const char *by = one_of(g, "tl.full([], 3000000000, tl.int64)|"
+                                   "tl.full([], -2147483648, tl.int64)|268435456");
+        far = tree_text(t, " + %s", by);
+        mask = tree_text(t, " - %s%s", by, mask);
     }
+    const char *wide = chance(g, 12) ? ".to(tl.int64)" : "";
     const char *text =
-        tree_text(t, "tl.load(p_%s + (%s)[:, None] * %s + (%s)[None, :]%s)", sig, row,
-                  at.stride, col, mask);
+        tree_text(t, "tl.load(p_%s%s + (%s)[:, None]%s * %s + (%s)[None, :]%s)", sig, far,
+                  row, wide, at.stride, col, mask);
     return input(load(g, p, s, text), dt);
 }
 
@@ -383,8 +417,8 @@ static Value *
 unpacked(Gen *g, const Plan *p, int rows, int cols, int along)
 {
     bool by_rows = chance(g, 60);
-    Value *w = tile_of(g, p, chance(g, 50) ? U8 : I8, by_rows ? rows / 2 : rows,
-                       by_rows ? cols : cols / 2, along);
+    Value *w = loop_tile_of(g, p, chance(g, 50) ? U8 : I8, by_rows ? rows / 2 : rows,
+                            by_rows ? cols : cols / 2, along);
     return dequantized(g, nibbles(g, w, by_rows), p->dt);
 }
 
@@ -424,16 +458,18 @@ loop_operand(Gen *g, const Plan *p, int rows, int cols, int along)
     if (p->iv && m->at && same_shape(&m->s, &s) && chance(g, p->plain ? 100 : 60))
         return touched(g, p, moving_load(g, p, m));
     if (p->plain) {
-        v = tile_of(g, p, dt, rows, cols, along);
+        v = loop_tile_of(g, p, dt, rows, cols, along);
+    } else if (chance(g, 14) && (v = loop_woven(g, p, dt, rows, cols, along))) {
+        return touched(g, p, v);
     } else if (BIT(dt) & (BIT(F16) | BIT(BF16)) && cols >= 32 && chance(g, 10)) {
         return unpacked(g, p, rows, cols, along);
     } else if (chance(g, 22)) {
-        Value *w = touched(g, p, tile_of(g, p, from, cols, rows, !along));
+        Value *w = touched(g, p, loop_tile_of(g, p, from, cols, rows, !along));
         v = like(
             let(g, loop_tile(from, rows, cols), chance(g, 60) ? "$.T" : "tl.trans($)", w),
             w);
     } else {
-        v = touched(g, p, tile_of(g, p, from, rows, cols, along));
+        v = touched(g, p, loop_tile_of(g, p, from, rows, cols, along));
     }
     if (from != dt) {
         v = like(let(g, with_dt(v->t, dt), "$.to(tl.%s)", v, dt_info[dt].tl), v);
@@ -442,4 +478,3 @@ loop_operand(Gen *g, const Plan *p, int rows, int cols, int along)
     }
     return v;
 }
-

@@ -20,7 +20,12 @@ sum_dt(const Plan *p)
 static const char *
 precision(Gen *g, const Plan *p)
 {
-    return p->dt == F32 && chance(g, 15) ? ", input_precision=\"ieee\"" : "";
+    if (BIT(p->dt) & FP8S && chance(g, 40))
+        return one_of(g, ", max_num_imprecise_acc=32|, max_num_imprecise_acc=0");
+    return p->dt != F32 || !chance(g, 25)
+               ? ""
+               : one_of(g, ", input_precision=\"ieee\"|, input_precision=\"tf32x3\"|"
+                           ", input_precision=\"bf16x3\"");
 }
 
 static Value *
@@ -138,8 +143,8 @@ one_step(Gen *g, Plan *p, Value *acc)
         Value *s = matmul(g, p, a, b, NULL);
         rescale(g, p, s, acc);
         a = narrowed(g, p, s);
-        if (chance(g, 25))
-            a = beside_most(g, a);
+        if (chance(g, 35))
+            a = chance(g, 50) ? beside_most(g, a) : loop_judged(g, a);
         b = right_operand(g, p, inner, cols);
     } else {
         a = left_operand(g, p, rows, p->k);
@@ -148,6 +153,10 @@ one_step(Gen *g, Plan *p, Value *acc)
     if (chance(g, 60)) {
         Value *v = matmul(g, p, a, b, acc);
         set(g, acc, "$", v);
+    } else if (chance(g, 12)) { /* all across */
+        Value *x = let(g, loop_tile(acc->t.dt, cols, rows), "tl.trans($)", acc);
+        set(g, acc, "tl.trans(tl.dot(tl.trans($), tl.trans($), $%s))", b, a, like(x, acc),
+            precision(g, p));
     } else {
         add_to(g, p, acc, matmul(g, p, a, b, NULL));
     }
@@ -156,6 +165,30 @@ one_step(Gen *g, Plan *p, Value *acc)
         Value *next = narrowed(g, p, acc);
         set(g, p->carried, "$", next);
     }
+}
+
+/* A result that leaves the loop in every iteration, of the iteration's first matmul: as
+   the gradient of queries does. */
+static void
+leaves(Gen *g, Plan *p)
+{
+    enum { MOST_TRIPS = 6 };
+    Tree *t = g->tree;
+    Dt dt = sum_dt(p);
+    int inner = p->dt == I8 || BIT(p->dt) & FP8S ? 32 : 16 << between(g, 0, 2);
+    Value *a = left_operand(g, p, p->m, p->k), *b = right_operand(g, p, p->k, inner);
+    a = narrowed(g, p, matmul(g, p, a, b, NULL));
+    Value *v = matmul(g, p, a, loop_operand(g, p, inner, p->n, 0), NULL);
+    if (dt == F32 && chance(g, 40)) {
+        t->slots[BUF_ATOMIC][F32] = 1;
+        act(g, "tl.atomic_add(at_fp32 + (%s & 15), $%s)", offsets(g, &v->t),
+            small(g, v, 5, 0), one_of(g, "|, sem=\"relaxed\""));
+        return;
+    }
+    int at = t->slots[BUF_ZERO][dt] * t->nprog * t->n;
+    t->slots[BUF_ZERO][dt] += MOST_TRIPS;
+    act(g, "tl.store(z_%s + %d + ($ * %d + pid) * %d + %s, $)", dt_info[dt].sig, at,
+        p->iv, t->nprog, t->n, offsets(g, &v->t), v);
 }
 
 /* ---------------------------------------------------------------- loops and branches */
@@ -203,10 +236,9 @@ branch(Gen *g, Plan *p)
 static Value *
 some_iterations(Gen *g, const Plan *p)
 {
-    return chance(g, 80)
-               ? let(g, scalar(I1), "$ %s", p->iv,
-                     one_of(g, "% 2 == 1|== m - 1|== 1|> 0|== 2|== 0|< 0|>= 0"))
-               : let(g, scalar(I1), "%s", one_of(g, "m > 2|n > 70|pid == 0"));
+    return chance(g, 80) ? let(g, scalar(I1), "$ %s", p->iv,
+                               one_of(g, "% 2 == 1|== m - 1|== 1|> 0|== 2|== 0|< 0|>= 0"))
+                         : let(g, scalar(I1), "%s", one_of(g, "m > 2|n > 70|pid == 0"));
 }
 
 static Stmt **
@@ -232,7 +264,11 @@ static void
 read_in_arm(Gen *g, Value *acc, bool keeps)
 {
     Type row = {.dt = acc->t.dt, .rank = 1, .dim = {acc->t.dim[0]}};
-    if (keeps || chance(g, 70))
+    if (chance(g, 15) && acc->t.dt == F32) {
+        g->tree->slots[BUF_ATOMIC][F32] = 1;
+        act(g, "tl.atomic_add(at_fp32 + (%s & 15), $)", offsets(g, &acc->t),
+            small(g, acc, 5, 0));
+    } else if (keeps || chance(g, 70))
         put(g, acc);
     else if (chance(g, 40))
         put(g, flt(let(g, row, "tl.max($, 1)", acc), acc->bound, acc->frac, V_ZERO));
@@ -277,127 +313,61 @@ read_some(Gen *g, Plan *p)
         set(g, acc, "tl.where($, 0, $)", c, acc);
 }
 
-/* What ends a loop that is a `while`: its counter, the bits of a loaded number, or a sum
-   that is large. */
-enum { UP = 1, BITS, LARGE };
-
-static const char *
-while_head(Gen *g, int way, const char *hi)
-{
-    return way == BITS  ? one_of(g, "while \x80 > 0|while \x80 != 0")
-           : way == UP ? tree_text(g->tree, "while \x80 < %s", hi)
-                       : tree_text(g->tree, "while (\x80 < %s) & (\x81 > 0)", hi);
-}
-
-static void
-while_next(Gen *g, const Plan *p, int way, Value *i, Value *go)
-{
-    if (way == BITS)
-        set(g, i, one_of(g, "$ & ($ - 1)|$ - 1|$ >> 1"), i, i);
-    else
-        set(g, i, "$ + 1", i);
-    if (way == LARGE)
-        set(g, go, "(tl.max(tl.max($, 1), 0) < %s).to(tl.int32)", p->acc[0],
-            one_of(g, "8|200|1000"));
-}
-
-/* How often a loop goes round; \x80: the counter of the loop around it. */
-static const char *
-rounds(Gen *g, const Plan *p, const Value *outer, bool is_while)
-{
-    if (!outer)
-        return p->plain ? "m" : one_of(g, "m|m|m|3|4|2");
-    if (BIT(p->dt) & FP8S) /* sums of few bits */
-        return "2";
-    return is_while ? one_of(g, "2|3|m - 1|1")
-                    : one_of(g, "2|2|1|3|m|m - 1|\x80 + 1|\x80 & 1");
-}
-
-/* The head of a loop that makes `hi` passes, not from 0 up by 1, and in `from` what its
-   counter comes to when that is taken off: counters near the ends of their types, steps
-   that are arguments, steps down. NULL: an ordinary one. */
-static const char *
-odd_head(Gen *g, const char *name, const char *hi, const char **from)
-{
-    static const struct {
-        const char *range, *from; /* %s: how many passes */
-    } of[] = {{"2147483647 - (%s), 2147483647", "- 2147483647 + (%s)"},
-              {"-2147483648, -2147483648 + (%s)", "+ 2147483647 + 1"},
-              {"-2147483648 + (%s), -2147483648, -1", "+ 2147483647"},
-              {"4294967294, tl.to_tensor(%s).to(tl.int64) + 4294967294", "- 4294967294"},
-              {"tl.to_tensor(%s).to(tl.int64) - 3000000000, -3000000000, -1",
-               "+ 2999999999"},
-              {"0, (%s) * n, n", "// n"},
-              {"q, q + (%s) * q, q", "// q - 1"},
-              {"(%s) * 2, 0, -2", "// 2 - 1"},
-              {"0, (%s) * 536870911, 536870911", "// 536870911"},
-              {"0, (%s) * tl.num_programs(0), tl.num_programs(0)",
-               "// tl.num_programs(0)"}};
-    int k = between(g, 0, (int)(sizeof of / sizeof *of) - 1);
-    Tree *t = g->tree;
-    *from = tree_text(t, of[k].from, hi);
-    return tree_text(t, "for %s in %s(%s)", name, one_of(g, "range|tl.range"),
-                     tree_text(t, of[k].range, hi));
-}
-
 /* A loop of n steps. */
 static void
 loop(Gen *g, Plan *p, int n)
 {
-    Tree *t = g->tree;
     Value *outer = p->iv, *last[2] = {p->last[0], p->last[1]};
     Value *i = value_new(g, scalar(I32), 'i'), *go = value_new(g, scalar(I32), 'i');
     i->flags = go->flags = V_SPECIAL;
-    int way = chance(g, p->plain ? 8 : 16) ? between(g, UP, LARGE) : 0;
-    bool is_while = way != 0, by_k = !outer && !is_while && chance(g, 35);
-    const char *hi = rounds(g, p, outer, is_while);
-    if (way == BITS)
-        begin(g, i, "tl.load(p_i32 + %d) & 3", between(g, 0, 40));
-    else if (is_while)
-        begin(g, i, "tl.to_tensor(0)");
-    if (way == LARGE)
-        begin(g, go, "tl.to_tensor(1)");
-    const char *name = value_name(t, i), *range = one_of(g, "range|tl.range");
-    const char *head =
-        is_while ? while_head(g, way, hi)
-        : by_k ? tree_text(t, "for %s in %s(0, %s * %d, %d)", name, range, hi, p->k, p->k)
-        : !p->plain && chance(g, 8)
-            ? tree_text(t, "for %s in %s(%s - 1, -1, -1)", name, range, hi)
-            : tree_text(t, "for %s in %s(0, %s)", name, range, hi);
-    const char *from = NULL;
-    if (!is_while && !by_k && !hi[1] && chance(g, 12)) /* not of another counter */
-        head = odd_head(g, name, hi, &from);
-    Stmt *b = loop_new(g, head, i, is_while);
-    if (way == LARGE)
+    Head h = loop_head(g, p, i, go, outer);
+    Stmt *b = loop_new(g, h.text, i, h.way != 0);
+    if (h.way == HEAD_LARGE)
         b->use[b->nuse++] = go;
-    else if (outer && !is_while)
+    else if (outer && !h.way)
         b->use[b->nuse++] = outer;
     int scope = g->nval;
     Stmt **tail = block_open(g, b, 0);
-    p->last[0] = p->last[1] = NULL;
     Value *raw = p->raw;
-    p->raw = by_k ? let(g, scalar(I32), "tl.to_tensor($)", i) : NULL;
-    p->iv = by_k   ? let(g, scalar(I32), "$ // %d", p->raw, p->k)
-            : from ? let(g, scalar(I32), "(tl.to_tensor($) %s).to(tl.int32)", i, from)
-                   : let(g, scalar(I32), "tl.to_tensor($)", i);
+    Head at = p->head;
+    p->last[0] = p->last[1] = NULL;
+    p->head = h;
+    p->raw = h.by_k ? let(g, scalar(I32), "tl.to_tensor($)", i) : NULL;
+    p->iv = h.by_k
+                ? let(g, scalar(I32), "($%s) // %d", p->raw, h.from, p->k)
+                : let(g, scalar(I32),
+                      *h.from ? "(tl.to_tensor($)%s).to(tl.int32)" : "tl.to_tensor($)%s",
+                      i, h.from);
     if (chance(g, 8))
         read_some(g, p);
     Value *left = p->left;
     Type work = loop_tile(p->dt, p->m, p->k);
     if (p->work && !outer)
-        p->left = flt(let(g, work, "tl.load(%s)", p->work), 16, 1, V_ZERO);
+        p->left = flt(p->ring ? let(g, work, "tl.load(%s + ($ %% %d) * %d)", p->work,
+                                    p->iv, p->ring, p->ring_step)
+                              : let(g, work, "tl.load(%s)", p->work),
+                      16, 1, V_ZERO);
     steps(g, p, n);
     if (p->work && !outer) {
         Value *next = p->last[0] && same_shape(&p->last[0]->t, &work)
                           ? narrowed(g, p, p->last[0])
                           : p->left;
         act(g, "tl.debug_barrier()");
-        act(g, "tl.store(%s, -$)", p->work, next);
+        if (p->ring)
+            act(g, "tl.store(%s + (($ + %d) %% %d) * %d, -$)", p->work, p->iv, p->ahead,
+                p->ring, p->ring_step, next);
+        else
+            act(g, "tl.store(%s, -$)", p->work, next);
         act(g, "tl.debug_barrier()");
     }
     p->left = left;
     if (chance(g, p->plain ? 60 : 25))
         read_some(g, p);
+    if (p->nacc > 1 && same_shape(&p->acc[0]->t, &p->acc[1]->t) && chance(g, 15)) {
+        Value *kept = like(let(g, p->acc[0]->t, "$", p->acc[0]), p->acc[0]);
+        set(g, p->acc[0], "$", p->acc[1]);
+        set(g, p->acc[1], "$", kept);
+    }
     for (int k = 0; k < 2 && !outer; k++) {
         const Moving *x = &p->moving[k];
         if (x->at && x->block)
@@ -407,11 +377,11 @@ loop(Gen *g, Plan *p, int n)
     }
     if (p->bent && p->bends && !outer)
         loop_bend_again(g, p);
-    if (is_while)
-        while_next(g, p, way, i, go);
+    loop_next(g, p, i, go);
     block_close(g, tail, scope);
     p->iv = outer;
     p->raw = raw;
+    p->head = at;
     p->last[0] = last[0];
     p->last[1] = last[1];
 }
@@ -429,6 +399,8 @@ steps(Gen *g, Plan *p, int n)
             branch(g, p);
         } else if (g->depth < 3 && p->iv && chance(g, 12)) {
             loop(g, p, 1);
+        } else if (p->iv && !p->tile && chance(g, 7)) {
+            leaves(g, p);
         } else if (chance(g, 8) && acc->t.dt == F32) {
             Value *v = loop_operand(g, p, acc->t.dim[0], acc->t.dim[1], 1);
             if (v->t.dt != F32)
@@ -480,9 +452,9 @@ store_inside(Gen *g, const Plan *p, Value *v)
     Dt dt = (Dt)v->t.dt;
     int at = t->slots[BUF_ZERO][dt] * t->nprog * t->n;
     t->slots[BUF_ZERO][dt] += p->tile ? p->tiles : 1;
-    const char *cols = chance(g, 30) ? tree_text(t, " & (tl.arange(0, %d)[None, :] < 11)",
-                                                 v->t.dim[1])
-                                     : "";
+    const char *cols =
+        chance(g, 30) ? tree_text(t, " & (tl.arange(0, %d)[None, :] < 11)", v->t.dim[1])
+                      : "";
     const char *text = tree_text(t, "%d + %s * %d + %s, $, mask=($[:, None] %s)%s)", at,
                                  p->tile ? "$" : "pid", t->n, offsets(g, &v->t),
                                  loop_inside(g, p), cols);
@@ -596,10 +568,9 @@ loop_of_batches(Gen *g, Plan *p)
     Stmt **tail = counted(g, p, one_of(g, "m|m|3"));
     Value *a = let(g, x, "tl.load(p_%s + $ * %d + %s)", sig, p->iv, step, offsets(g, &x));
     bool across = chance(g, 50);
-    Value *b = !across
-                   ? let(g, y, "tl.load(p_%s + $ * %d + %s)", sig, p->iv, step / 2,
-                         offsets(g, &y))
-                   : let(g, z, "tl.load(p_%s + %s)", sig, offsets(g, &z));
+    Value *b = !across ? let(g, y, "tl.load(p_%s + $ * %d + %s)", sig, p->iv, step / 2,
+                             offsets(g, &y))
+                       : let(g, z, "tl.load(p_%s + %s)", sig, offsets(g, &z));
     if (across)
         b = let(g, y, "tl.permute($, (0, 2, 1))", b);
     if (chance(g, 50))
@@ -619,6 +590,54 @@ right_in_front(Gen *g, Plan *p)
     if (!chance(g, 25))
         return b;
     return narrowed(g, p, matmul(g, p, loop_operand(g, p, p->k, p->k, 1), b, NULL));
+}
+
+/* A loop, or two that go on with one another's sums: as attention does all but the last
+   columns without a mask. */
+static void
+loops(Gen *g, Plan *p)
+{
+    static const char *const middle[] = {"(m // 2)", "(tl.load(p_i32 + pid) & 3)", "1",
+                                         "tl.maximum(m - 1, 0)", "tl.minimum(m, 2)"};
+    int n = p->plain ? 1 : between(g, p->nacc, p->nacc + 1);
+    p->lo = p->hi = NULL;
+    if (!chance(g, 20)) {
+        loop(g, p, n);
+        return;
+    }
+    p->lo = "0";
+    p->hi = middle[rnd(g, 5)];
+    loop(g, p, n);
+    p->lo = p->hi;
+    p->hi = "m";
+    if (chance(g, 20))
+        one_step(g, p, p->acc[0]);
+    loop(g, p, n);
+    p->lo = p->hi = NULL;
+}
+
+/* Memory, of one tile or of a ring of them, where steps leave left operands for others.
+ */
+static void
+work_memory(Gen *g, Plan *p)
+{
+    p->work = NULL;
+    if (!p->plain && BIT(p->dt) & (BIT(F16) | BIT(BF16) | BIT(F32)) && chance(g, 12)) {
+        Type s = loop_tile(p->dt, p->m, p->k);
+        Tree *t = g->tree;
+        int at = t->slots[BUF_ZERO][p->dt] * t->nprog * t->n;
+        p->ring = chance(g, 50) ? between(g, 2, 4) : 0;
+        p->ahead = between(g, 1, p->ring ? p->ring : 1);
+        p->ring_step = t->nprog * t->n;
+        t->slots[BUF_ZERO][p->dt] += p->ring ? p->ring : 1;
+        p->work = tree_text(g->tree, "z_%s + (pid * %d + %d) + %s", dt_info[p->dt].sig,
+                            g->tree->n, at, offsets(g, &s));
+        Value *first = loop_operand(g, p, p->m, p->k, 1);
+        first = narrowed(g, p, first);
+        for (int i = 0; i < p->ring || !i; i++)
+            act(g, "tl.store(%s + %d, $)", p->work, i * p->ring_step, first);
+        act(g, "tl.debug_barrier()");
+    }
 }
 
 static void
@@ -649,17 +668,7 @@ one_tile(Gen *g, Plan *p)
     } else if (!p->plain && chance(g, 30)) {
         p->left = loop_operand(g, p, p->m, p->k, 1);
     }
-    p->work = NULL;
-    if (!p->plain && BIT(p->dt) & (BIT(F16) | BIT(BF16) | BIT(F32)) && chance(g, 12)) {
-        Type s = loop_tile(p->dt, p->m, p->k);
-        int at = g->tree->slots[BUF_ZERO][p->dt]++ * g->tree->nprog * g->tree->n;
-        p->work = tree_text(g->tree, "z_%s + (pid * %d + %d) + %s", dt_info[p->dt].sig,
-                            g->tree->n, at, offsets(g, &s));
-        Value *first = loop_operand(g, p, p->m, p->k, 1);
-        first = narrowed(g, p, first);
-        act(g, "tl.store(%s, $)", p->work, first);
-        act(g, "tl.debug_barrier()");
-    }
+    work_memory(g, p);
     if (!p->plain && chance(g, 25))
         p->right = right_in_front(g, p);
     if (chance(g, 25) && p->n <= 64 && (p->n > 16 || dt_info[p->dt].bytes > 1)) {
@@ -691,7 +700,7 @@ one_tile(Gen *g, Plan *p)
                        one_of(g, "pid == 0|m > 2|n > 70|tl.load(p_i32 + pid) > 0"));
         tail = arm(g, &f, c, NULL);
     }
-    loop(g, p, p->plain ? 1 : between(g, p->nacc, p->nacc + 1));
+    loops(g, p);
     if (f)
         block_close(g, tail, scope);
     if (!p->tile && chance(g, 12))
@@ -718,42 +727,37 @@ early_return(Gen *g)
     block_close(g, tail, g->nval);
 }
 
+/* One loop over the steps of all tiles. */
 static void
-sizes(Gen *g, Plan *p)
+flat_tiles(Gen *g, Plan *p)
 {
-    static const int rows[] = {64, 64, 64, 128, 128, 32, 16, 256};
-    static const int strides[] = {64, 72, 80, 96, 100, 104, 112, 128, 136, 65, 144, 200};
-    static const int grids[][3] = {{1, 1, 1}, {2, 1, 1}, {2, 1, 1}, {4, 1, 1}, {2, 2, 1}};
     Tree *t = g->tree;
-    *p = (Plan){.dt = dt_of(g, BIT(F16) | BIT(BF16))};
-    if (chance(g, 30))
-        p->dt = dt_of(g, BIT(F32) | BIT(I8) | BIT(E4) | BIT(E5));
-    bool bytes = p->dt == I8 || BIT(p->dt) & FP8S;
-    p->m = rows[rnd(g, 8)];
-    p->n = 16 << between(g, 0, p->m > 128 ? 2 : 3);
-    p->k = BIT(p->dt) & FP8S ? 32 : (bytes ? 32 : 16) << between(g, 0, bytes ? 1 : 2);
-    bool large = BIT(p->dt) & (BIT(F16) | BIT(BF16)) && chance(g, 15);
-    if (large) { /* with producers, and clusters */
-        p->m = p->n = 128;
-        p->k = 64;
-    }
-    p->trips = 4;
-    t->n = p->m * (p->n > p->k ? p->n : p->k);
-    p->plain = chance(g, large ? 70 : 20) && p->m >= 64;
-    t->len = p->plain ? 131072 : 65536;
-    memcpy(t->grid, grids[large ? 1 + rnd(g, 3) : rnd(g, 5)], sizeof t->grid);
-    t->nprog = t->grid[0] * t->grid[1] * t->grid[2];
-    t->warps = 4 << between(g, 0, 1);
-    t->stages = between(g, 1, chance(g, 20) ? 6 : 4);
-    p->stride_n = strides[rnd(g, 12)];
-    if (p->plain && chance(g, 80)) /* TMA, off the lines of 128 bytes */
-        p->stride_n = 80 + 32 * between(g, 0, 3);
-    t->arg_n = p->stride_n;
-    p->stride_q = strides[rnd(g, 12)];
-    t->arg_q = p->stride_q;
-    t->arg_m = BIT(p->dt) & FP8S ? between(g, 0, 3) : between(g, 2 * p->plain, 4);
-    t->arg_s = 0.5;
-    t->aligned = chance(g, 85);
+    p->tiles = between(g, 2, 3);
+    t->arg_m = between(g, 1, 4);
+    p->acc[0] = let(g, loop_tile(sum_dt(p), p->m, p->n), "tl.full([%d, %d], 0, tl.%s)",
+                    p->m, p->n, dt_info[sum_dt(p)].tl);
+    p->acc[0]->letter = 'a';
+    flt(p->acc[0], 1 << 19, 2, V_ZERO);
+    Value *k = let(g, scalar(I32), "tl.to_tensor(-1)");
+    Value *tile = let(g, scalar(I32), "pid * %d - 1", p->tiles);
+    k->letter = tile->letter = 'a';
+    k->flags = tile->flags = V_SPECIAL;
+    int scope = g->nval;
+    Stmt **tail = counted(g, p, tree_text(t, "m * %d", p->tiles)), *f;
+    set(g, k, one_of(g, "tl.where($ == m - 1, 0, $ + 1)|tl.where($ < m - 1, $ + 1, 0)"),
+        k, k);
+    Stmt **to = arm(g, &f, let(g, scalar(I1), "$ == 0", k), NULL);
+    set(g, tile, "$ + 1", tile);
+    block_close(g, to, g->nval);
+    p->iv = k;
+    p->tile = tile;
+    one_step(g, p, p->acc[0]);
+    int in = g->nval;
+    to = arm(g, &f, let(g, scalar(I1), "$ == m - 1", k), NULL);
+    store(g, p, p->acc[0]);
+    reset(g, p->acc[0]);
+    block_close(g, to, in);
+    block_close(g, tail, scope);
 }
 
 void
@@ -761,7 +765,11 @@ make_loops(Gen *g)
 {
     Tree *t = g->tree;
     Plan p;
-    sizes(g, &p);
+    loop_sizes(g, &p);
+    if (p.plain && chance(g, 15)) {
+        flat_tiles(g, &p);
+        return;
+    }
     if (!p.plain && chance(g, 6))
         early_return(g);
     if (chance(g, 65)) {
@@ -772,14 +780,15 @@ make_loops(Gen *g)
     p.tiles = between(g, 2, 3);
     Value *i = value_new(g, scalar(I32), 'i');
     i->flags = V_SPECIAL;
-    Stmt *b = loop_new(g,
-                       t->nprog == t->grid[0] && chance(g, 70)
-                           ? tree_text(t, "for %s in %s(pid, %d, tl.num_programs(0)%s)",
-                                       value_name(t, i), one_of(g, "range|tl.range"),
-                                       p.tiles * t->nprog - between(g, 0, 1), "")
-                           : tree_text(t, "for %s in range(pid * %d, pid * %d + %d)",
-                                       value_name(t, i), p.tiles, p.tiles, p.tiles),
-                       i, false);
+    Stmt *b =
+        loop_new(g,
+                 t->nprog == t->grid[0] && chance(g, 70)
+                     ? tree_text(t, "for %s in tl.range(pid, %d, tl.num_programs(0)%s)",
+                                 value_name(t, i), p.tiles * t->nprog - between(g, 0, 1),
+                                 chance(g, 30) ? loop_options(g) : "")
+                     : tree_text(t, "for %s in range(pid * %d, pid * %d + %d)",
+                                 value_name(t, i), p.tiles, p.tiles, p.tiles),
+                 i, false);
     int scope = g->nval;
     Stmt **tail = block_open(g, b, 0);
     p.tile = let(g, scalar(I32), "tl.to_tensor($)", i);

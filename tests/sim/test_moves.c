@@ -1,6 +1,6 @@
 /* Operations whose elements change threads, in random layouts: scans, gather, histograms,
-   the old values of atomics; right elements and no race. Join, split and cat exchange by
-   conversions: test_exchange. [SEED [COUNT]] */
+   the old values of atomics; right elements and no race. Chains of join, split, cat and
+   transpositions have the layouts that pass `layout` gives them. [SEED [COUNT]] */
 #include "tests/sim/layouts.h"
 
 #include <stdio.h>
@@ -19,6 +19,7 @@ typedef struct Case {
     int32_t p[MOST], q[MOST], out[MOST];
     int32_t want_q[MOST], want[MOST];
     int nwant, nwant_q;
+    bool bare; /* without layouts */
 } Case;
 
 static int
@@ -203,11 +204,147 @@ atomic(Case *c)
         store(c, y, c->n, l);
 }
 
+/* Pointers to the n numbers of one of the arguments. */
+static int
+bare_pointers(Case *c, char p, int n)
+{
+    int i = define(c);
+    text_add(&c->body, "arange {start=0} : tile<%dxi32>\n", n);
+    int s = define(c);
+    text_add(&c->body, "splat %%%c : tile<%dxptr<i32>>\n", p, n);
+    int a = define(c);
+    text_add(&c->body, "addptr %%v%d, %%v%d : tile<%dxptr<i32>>\n", s, i, n);
+    return a;
+}
+
+static int
+bare_reshape(Case *c, int v, int rows, int cols)
+{
+    int r = define(c);
+    text_add(&c->body,
+             cols ? "reshape %%v%d : tile<%dx%dxi32>\n"
+                  : "reshape %%v%d : tile<%dxi32>\n",
+             v, rows, cols);
+    return r;
+}
+
+/* Two tiles of one shape, what they are called and what they hold. */
+typedef struct Pair {
+    int name[2], rows, cols;
+    int32_t v[2][MOST];
+} Pair;
+
+/* One behind the other along an axis, in either order. */
+static void
+pair_cat(Case *c, Pair *p)
+{
+    Pair old = *p;
+    int axis = random_between(&c->r, 0, 1), y[2];
+    *(axis ? &p->cols : &p->rows) *= 2;
+    for (int k = 0; k < 2; k++) {
+        y[k] = define(c);
+        text_add(&c->body, "cat %%v%d, %%v%d {axis=%d} : tile<%dx%dxi32>\n", old.name[k],
+                 old.name[!k], axis, p->rows, p->cols);
+        for (int i = 0; i < p->rows * p->cols; i++) {
+            int row = i / p->cols, col = i % p->cols;
+            int of = row / old.rows + col / old.cols;
+            p->v[k][i] = old.v[k ^ of][row % old.rows * old.cols + col % old.cols];
+        }
+        p->name[k] = y[k];
+    }
+}
+
+/* Side by side, the new dimension anywhere, and as rows and columns again. */
+static void
+pair_join(Case *c, Pair *p)
+{
+    static const int perm[][3] = {{0, 1, 2}, {0, 2, 1}, {2, 0, 1}, {2, 1, 0}};
+    Pair old = *p;
+    const int *by = perm[random_below(&c->r, 4)], dim[] = {old.rows, old.cols, 2};
+    int step[] = {dim[by[1]] * dim[by[2]], dim[by[2]], 1}, at[3];
+    p->rows = dim[by[0]];
+    p->cols = dim[by[1]] * dim[by[2]];
+    for (int k = 0; k < 2; k++) {
+        int j = define(c);
+        text_add(&c->body, "join %%v%d, %%v%d : tile<%dx%dx2xi32>\n", old.name[k],
+                 old.name[!k], old.rows, old.cols);
+        int t = define(c);
+        text_add(&c->body, "trans %%v%d {perm=[%d,%d,%d]} : tile<%dx%dx%dxi32>\n", j,
+                 by[0], by[1], by[2], dim[by[0]], dim[by[1]], dim[by[2]]);
+        p->name[k] = bare_reshape(c, t, p->rows, p->cols);
+        for (at[0] = 0; at[0] < old.rows; at[0]++)
+            for (at[1] = 0; at[1] < old.cols; at[1]++)
+                for (at[2] = 0; at[2] < 2; at[2]++) {
+                    int to = 0;
+                    for (int d = 0; d < 3; d++)
+                        to += at[by[d]] * step[d];
+                    p->v[k][to] = old.v[k ^ at[2]][at[0] * old.cols + at[1]];
+                }
+    }
+}
+
+/* Every other element of the first, and the others plus the second's. */
+static void
+pair_split(Case *c, Pair *p)
+{
+    Pair old = *p;
+    int half[2][2], n = p->rows * (p->cols /= 2);
+    for (int k = 0; k < 2; k++) {
+        int x = define(c);
+        text_add(&c->body, "reshape %%v%d : tile<%dx%dx2xi32>\n", old.name[k], p->rows,
+                 p->cols);
+        half[k][0] = ++c->names;
+        half[k][1] = ++c->names;
+        text_add(&c->body,
+                 "  %%v%d, %%v%d = split %%v%d : tile<%dx%dxi32>, tile<%dx%dxi32>\n",
+                 half[k][0], half[k][1], x, p->rows, p->cols, p->rows, p->cols);
+    }
+    p->name[0] = half[0][0];
+    p->name[1] = define(c);
+    text_add(&c->body, "add %%v%d, %%v%d : tile<%dx%dxi32>\n", half[0][1], half[1][0],
+             p->rows, p->cols);
+    for (int i = 0; i < n; i++) {
+        p->v[0][i] = old.v[0][2 * i];
+        p->v[1][i] = old.v[0][2 * i + 1] + old.v[1][2 * i];
+    }
+}
+
+static void
+pairs(Case *c)
+{
+    static Pair p;
+    c->bare = true;
+    p.rows = 1 << random_between(&c->r, 0, c->bits);
+    p.cols = c->n / p.rows;
+    for (int k = 0; k < 2; k++) {
+        int a = bare_pointers(c, k ? 'q' : 'p', c->n), v = define(c);
+        text_add(&c->body, "load %%v%d : tile<%dxi32>\n", a, c->n);
+        p.name[k] = bare_reshape(c, v, p.rows, p.cols);
+        memcpy(p.v[k], k ? c->q : c->p, (size_t)c->n * 4);
+    }
+    for (int steps = random_between(&c->r, 1, 4); steps > 0; steps--) {
+        int way = random_between(&c->r, 0, 2);
+        if (way == 2 && p.cols > 1)
+            pair_split(c, &p);
+        else if (2 * p.rows * p.cols <= MOST)
+            (way ? pair_join : pair_cat)(c, &p);
+    }
+    int n = p.rows * p.cols, sum = define(c);
+    text_add(&c->body, "sub %%v%d, %%v%d : tile<%dx%dxi32>\n", p.name[0], p.name[1],
+             p.rows, p.cols);
+    sum = bare_reshape(c, sum, n, 0);
+    int to = bare_pointers(c, 'r', n);
+    text_add(&c->body, "  store %%v%d, %%v%d\n", to, sum);
+    for (int i = 0; i < n; i++)
+        c->want[i] = p.v[0][i] - p.v[1][i];
+    c->nwant = n;
+}
+
 static int seed = 1, count = 60;
 
 START_TEST(random_moves_are_right)
 {
-    static void (*const kinds[])(Case *) = {scan, gather, histogram, atomic};
+    static void (*const kinds[])(Case *) = {scan, gather, histogram, atomic, pairs};
     for (int i = 0; i < count; i++) {
         static Case c;
         c = (Case){.r = {.state = (uint64_t)seed * 1000003u + (uint64_t)i}};
@@ -221,13 +358,15 @@ START_TEST(random_moves_are_right)
         }
         kinds[i % (int)(sizeof kinds / sizeof *kinds)](&c);
         Text s = {0};
-        text_add(&s, "%s", c.head.at);
+        text_add(&s, "%s", c.head.at ? c.head.at : "");
         text_add(&s,
                  "kernel @f(%%p: ptr<i32> {sig=\"*i32\"}, %%q: ptr<i32> {sig=\"*i32\"}, "
-                 "%%r: ptr<i32> {sig=\"*i32\"}) {warps=%d, form=3} {\n",
-                 1 << c.warp_bits);
+                 "%%r: ptr<i32> {sig=\"*i32\"}) {warps=%d, form=%d} {\n",
+                 1 << c.warp_bits, c.bare ? 1 : 3);
         text_add(&s, "%s  return\n}\n", c.body.at);
-        Kernel k = kernel_ir(s.at, "sm_80", "alloc-shared,insert-barriers");
+        Kernel k = kernel_ir(s.at, "sm_80",
+                             c.bare ? "layout,alloc-shared,insert-barriers"
+                                    : "alloc-shared,insert-barriers");
         uint64_t args[] = {(uint64_t)(uintptr_t)c.p, (uint64_t)(uintptr_t)c.q,
                            (uint64_t)(uintptr_t)c.out};
         kernel_run(&k, args, 3, &c, sizeof c, (uint64_t)i);
