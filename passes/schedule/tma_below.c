@@ -4,7 +4,9 @@
    What arguments and memory hold is taken not to be below 0, and of a difference with a
    program's number nothing is known, which is no reason to refuse TMA: numbers are looked
    at that the program itself begins below 0, as range(-4, n), range(-r, r) and
-   `tile = pid - step; for ..: tile += step` do, wherever they go from there. */
+   `tile = pid - step; for ..: tile += step` do, wherever they go from there. A number of
+   memory may be below 0 where something makes up for it (start + offset): no reason to
+   refuse TMA either, but to leave both in one index (tma_is_given). */
 #include "ir/base/util.h"
 #include "passes/schedule/tma_tile.h"
 
@@ -15,6 +17,7 @@ typedef struct Ask {
     int left; /* how many more values may be looked at */
     int64_t
         least; /* that arguments and memory hold; 1: and only numbers taken away count */
+    bool memory; /* what memory holds may be below 0 */
 } Ask;
 
 static bool begins_below(Ask *a, const Value *v);
@@ -114,6 +117,8 @@ begins_below(Ask *a, const Value *v)
     int64_t least = a->least;
     if (a->left-- <= 0)
         return true;
+    if (a->memory && v->op && v->op->kind == OP_LOAD)
+        return axis_of(a->t->axis, v)->lo < 0;
     /* n - 1 elsewhere is that of a kernel that has something to do; of n - m nothing is
        known, nor of a program's number less another */
     a->least = begin ? 0 : 1;
@@ -196,6 +201,18 @@ tma_counts_up(TmaTile *r, const Poly *p)
 {
     Ask a = ask(r);
     return counts_up(&a, p);
+}
+
+bool
+tma_is_given(TmaTile *r, const PolyTerm *t)
+{
+    bool given = false;
+    for (int k = 0; k < t->n && !given; k++) {
+        Ask a = ask(r);
+        a.memory = true;
+        given = begins_below(&a, t->x[k]);
+    }
+    return given;
 }
 
 bool

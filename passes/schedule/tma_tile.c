@@ -365,9 +365,9 @@ moves_along(const TmaTile *r, int d, const Poly *address)
     return false;
 }
 
-/* An index that decreases, as `n - 1 - i` does with an argument n, is counted from where
-   the argument of the address points: what is fixed of the address along dimension d
-   becomes part of the index, and of the size. */
+/* An index that decreases, as `n - 1 - i` does with an argument n, or that memory holds a
+   part of, is counted from where the argument of the address points: what is fixed of the
+   address along dimension d becomes part of the index, and of the size. */
 static bool
 from_start(TmaTile *r, int d, const Poly *address, Poly *at, Poly *size)
 {
@@ -413,6 +413,16 @@ from_address(const TmaTile *r, int d, const Poly *address, Poly *at, Poly *size)
     return true;
 }
 
+/* Do rows d have one stride, and an index of which memory holds a part? */
+static bool
+is_given(TmaTile *r, int d, const Poly *at)
+{
+    bool given = false;
+    for (int i = 0; i < at->n; i++)
+        given |= tma_is_given(r, &at->t[i]);
+    return given && d != r->boxes.order[0] && r->dim[d].stride.n == 1;
+}
+
 /* Offset and size of a bounded dimension: index < p means at + index < size, where p is
    the size less `at`. NULL, or why not. */
 static const char *
@@ -433,7 +443,8 @@ place_bounded(TmaTile *r, int dim, const Poly *address)
     split_fixed(r, &d->left[0], &fixed, &rest);
     if (d->nleft > 1 || !poly_add(&at, &rest, -1) ||
         !from_address(r, dim, address, &at, &fixed) ||
-        (!tma_counts_up(r, &at) && !from_start(r, dim, address, &at, &fixed)) ||
+        ((!tma_counts_up(r, &at) || is_given(r, dim, &at)) &&
+         !from_start(r, dim, address, &at, &fixed)) ||
         !is_index(r, dim, &at, address) || (poly_is_const(&fixed, &size) && size < 1))
         return tma_clip(r, dim);
     d->size = fixed;
@@ -485,29 +496,68 @@ is_in_front(TmaTile *r, const Poly *at)
     return false;
 }
 
-/* Adds one term of the address to the dimension it belongs to; with `based`, terms that
-   are fixed are added to the base of the tensor instead. */
-static bool
-place_term(TmaTile *r, const PolyTerm *t, bool based)
+/* The dimension of rows that a term of the address steps along, and how many; NULL: none
+   without a bound. */
+static TmaDim *
+rows_of(TmaTile *r, const PolyTerm *t, PolyTerm *steps)
 {
-    int unit = r->boxes.order[0];
-    bool plain = true; /* no argument in it */
-    if (based && fixed_term(r, t))
-        return poly_add_term(&r->base, t, 1);
-    for (int i = 0; i < t->n; i++)
-        plain &= !is_fixed(r, t->x[i]);
     for (int d = 0; d < r->rank; d++) {
-        PolyTerm q;
         TmaDim *to = &r->dim[d];
         for (int i = r->rank; i < r->n && to->kind == TMA_CLIP; i++)
             to = r->dim[i].kind == TMA_ROWS ? &r->dim[i] : to;
-        if (d != unit && !to->bounded && to->stride.n == 1 &&
-            poly_divide(t, &to->stride.t[0], &q) &&
-            fits(r, &(Poly){.n = 1, .t = {q}}, &to->stride))
-            return poly_add_term(&to->at, &q, 1);
+        if (d != r->boxes.order[0] && !to->bounded && to->stride.n == 1 &&
+            poly_divide(t, &to->stride.t[0], steps) &&
+            fits(r, &(Poly){.n = 1, .t = {*steps}}, &to->stride))
+            return to;
     }
-    if (plain && !r->dim[unit].bounded)
-        return poly_add_term(&r->dim[unit].at, t, 1);
+    return NULL;
+}
+
+/* A term may become part of the index within rows: no argument is in it, so that it is
+   small. */
+static bool
+is_within(const TmaTile *r, const PolyTerm *t)
+{
+    bool plain = !r->dim[r->boxes.order[0]].bounded;
+    for (int i = 0; i < t->n; i++)
+        plain &= !is_fixed(r, t->x[i]);
+    return plain;
+}
+
+/* Finds the indices that memory holds a part of. */
+static void
+find_given(TmaTile *r, const Poly *address)
+{
+    for (int i = 0; i < address->n; i++) {
+        const PolyTerm *t = &address->t[i];
+        PolyTerm steps;
+        TmaDim *rows = rows_of(r, t, &steps);
+        if (!rows && is_within(r, t))
+            rows = &r->dim[r->boxes.order[0]];
+        if (rows && tma_is_given(r, t))
+            rows->given = true;
+    }
+}
+
+/* Adds one term of the address to the dimension it belongs to; with `based`, terms that
+   are fixed are added to the base of the tensor instead, unless memory holds another
+   part of that index. */
+static bool
+place_term(TmaTile *r, const PolyTerm *t, bool based)
+{
+    TmaDim *unit = &r->dim[r->boxes.order[0]];
+    PolyTerm steps;
+    TmaDim *rows = rows_of(r, t, &steps);
+    if (based && fixed_term(r, t)) {
+        if (rows && rows->given)
+            return poly_add_term(&rows->at, &steps, 1);
+        bool within = !rows && unit->given && tma_is_narrow(&(Poly){.n = 1, .t = {*t}});
+        return poly_add_term(within ? &unit->at : &r->base, t, 1);
+    }
+    if (rows)
+        return poly_add_term(&rows->at, &steps, 1);
+    if (is_within(r, t))
+        return poly_add_term(&unit->at, t, 1);
     return (based || !fixed_term(r, t)) && extra(r, t);
 }
 
@@ -550,6 +600,7 @@ place(TmaTile *r)
             return why;
     }
     bool based = !falls(r, &left);
+    find_given(r, &left);
     for (int i = 0; i < left.n; i++)
         if (!place_term(r, &left.t[i], based))
             return why;

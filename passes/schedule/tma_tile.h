@@ -19,6 +19,7 @@ typedef struct TmaDim {
     Poly at;     /* index at which the tile begins */
     Poly size;
     bool bounded, low; /* size is known; `at` is what the mask compares with 0 */
+    bool given;        /* memory holds a part of the index, which may be below 0 */
     int64_t box;
     TmaKind kind;
     Poly left[TMA_BOUNDS]; /* indices are below all of these, if bounded */
@@ -77,6 +78,8 @@ bool tma_counts_up(TmaTile *t, const Poly *p);
 /* Does the term have a factor that is below 0 at times? `counters`: the counter of a
    loop, not other numbers. */
 bool tma_is_below(TmaTile *t, const PolyTerm *term, bool counters);
+/* Has the term a factor that memory holds, or that is made of such, which may be below 0? */
+bool tma_is_given(TmaTile *t, const PolyTerm *term);
 
 /* tma_clip.c: the program finds out where dimension d ends, which takes two more
    dimensions. NULL, or why that is not possible. */
