@@ -441,8 +441,8 @@ open_wgmma(Gen *g, const Op *op, WgmmaDot *p)
 /* Moves the initial value of an accumulator to its registers in front of the fence,
    unless they are there. ptxas would take a move behind the fence for a read of the
    result of a wgmma in flight, and wait for all of them. Also for a value that a loop
-   carries, since it may turn out to be a constant, and for sums that something else reads:
-   LLVM may move that behind the wgmma, and keep a copy for it. */
+   carries, since it may turn out to be a constant, and for sums that something else
+   reads: LLVM may move that behind the wgmma, and keep a copy for it. */
 static const Regs *
 settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
 {

@@ -78,7 +78,8 @@ bool tma_counts_up(TmaTile *t, const Poly *p);
 /* Does the term have a factor that is below 0 at times? `counters`: the counter of a
    loop, not other numbers. */
 bool tma_is_below(TmaTile *t, const PolyTerm *term, bool counters);
-/* Has the term a factor that memory holds, or that is made of such, which may be below 0? */
+/* Has the term a factor that memory holds, or that is made of such, and may be below
+   0? */
 bool tma_is_given(TmaTile *t, const PolyTerm *term);
 
 /* tma_clip.c: the program finds out where dimension d ends, which takes two more
