@@ -17,7 +17,7 @@ typedef struct Ask {
     int left; /* how many more values may be looked at */
     int64_t
         least; /* that arguments and memory hold; 1: and only numbers taken away count */
-    bool memory; /* what memory holds may be below 0 */
+    bool memory; /* what memory holds may be below 0, and what is made of it */
 } Ask;
 
 static bool begins_below(Ask *a, const Value *v);
@@ -106,7 +106,7 @@ result_below(Ask *a, const Value *v)
     case OP_IF:
         return starts_below(a, op_operand(op->regions[0]->last, v->index)) ||
                starts_below(a, op_operand(op->regions[1]->last, v->index));
-    default: return false;
+    default: return a->memory && axis_of(a->t->axis, v)->lo < 0;
     }
 }
 
@@ -117,8 +117,6 @@ begins_below(Ask *a, const Value *v)
     int64_t least = a->least;
     if (a->left-- <= 0)
         return true;
-    if (a->memory && v->op && v->op->kind == OP_LOAD)
-        return axis_of(a->t->axis, v)->lo < 0;
     /* n - 1 elsewhere is that of a kernel that has something to do; of n - m nothing is
        known, nor of a program's number less another */
     a->least = begin ? 0 : 1;

@@ -79,8 +79,8 @@ place(Gen *g, const Plan *p, int rows, int cols, int along)
         at.most_col += (t->nprog - 1) / 2 * cols;
     }
     if (p->first && chance(g, 40)) {
-        at.row = sum(t, at.row, "~");
-        at.most_row += MOST_FIRST;
+        at.row = sum(t, at.row, p->back ? "(~ + q.to(tl.int32))" : "~");
+        at.most_row += p->back ? p->stride_q : MOST_FIRST;
     }
     return at;
 }

@@ -35,6 +35,7 @@ typedef struct Plan {
     Head head;   /* the innermost loop's */
     const char *lo, *hi; /* where the outermost loop begins and ends; NULL: anywhere */
     Value *first, *last_row; /* loaded: where rows begin, and one that is not there */
+    bool back;   /* `first` is below 0, by less than q */
     Value *tile; /* which of a program's tiles, or NULL: the program's only one */
     int tiles;   /* of a program, one after another */
     int stride_n, stride_q;

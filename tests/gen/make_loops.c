@@ -679,9 +679,10 @@ one_tile(Gen *g, Plan *p)
     }
     p->moving[0] = p->moving[1] = (Moving){0};
     p->first = p->last_row = NULL;
+    p->back = p->stride_q > MOST_FIRST && chance(g, 40);
     if (chance(g, 15)) /* as groups of rows have them */
-        p->first = let(g, scalar(I32), "tl.load(p_i32 + %d) & %d", between(g, 0, 20),
-                       MOST_FIRST);
+        p->first = let(g, scalar(I32), "tl.load(p_i32 + %d) %s%d", between(g, 0, 20),
+                       p->back ? "| -1 - " : "& ", MOST_FIRST);
     if (chance(g, 25))
         p->last_row = let(g, scalar(I32), "tl.load(p_i32 + %s) & %s", one_of(g, "7|pid"),
                           one_of(g, "63|127|255"));
