@@ -6,6 +6,7 @@
 #include "runtime/cli/cli.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static struct {
     Guarded at[MOST];
     volatile int n;
     int made;
-} guarded;
+    atomic_flag told; /* a thread says what happened, and ends all */
+} guarded = {.told = ATOMIC_FLAG_INIT};
 
 static void
 say(const char *text)
@@ -47,6 +49,8 @@ on_fault(int number, siginfo_t *info, void *context)
         const Guarded *g = &guarded.at[i];
         if (at < g->map || at >= g->map + g->whole)
             continue;
+        while (atomic_flag_test_and_set(&guarded.told))
+            pause();
         say(isatty(STDERR_FILENO) ? "\n" : ""); /* behind what says how far it is */
         say("sdc: error: a launch went outside of '");
         say(g->name ? g->name : "an array");
