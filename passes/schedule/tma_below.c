@@ -6,7 +6,7 @@
    at that the program itself begins below 0, as range(-4, n), range(-r, r) and
    `tile = pid - step; for ..: tile += step` do, wherever they go from there. A number of
    memory may be below 0 where something makes up for it (start + offset): no reason to
-   refuse TMA either, but to leave both in one index (tma_is_given). */
+   refuse TMA either, but to leave both in one index (TMA_MEMORY). */
 #include "ir/base/util.h"
 #include "passes/schedule/tma_tile.h"
 
@@ -15,9 +15,9 @@ enum { MAX_ASKED = 64, MAX_RAISED = 8 };
 typedef struct Ask {
     TmaTile *t;
     int left; /* how many more values may be looked at */
-    int64_t
-        least; /* that arguments and memory hold; 1: and only numbers taken away count */
-    bool memory; /* what memory holds may be below 0, and what is made of it */
+    int64_t least; /* that arguments and memory hold; 1: and only numbers taken away
+                      count */
+    bool memory;   /* what memory holds may be below 0, and what is made of it */
 } Ask;
 
 static bool begins_below(Ask *a, const Value *v);
@@ -202,25 +202,14 @@ tma_counts_up(TmaTile *r, const Poly *p)
 }
 
 bool
-tma_is_given(TmaTile *r, const PolyTerm *t)
-{
-    bool given = false;
-    for (int k = 0; k < t->n && !given; k++) {
-        Ask a = ask(r);
-        a.memory = true;
-        given = begins_below(&a, t->x[k]);
-    }
-    return given;
-}
-
-bool
-tma_is_below(TmaTile *r, const PolyTerm *t, bool counters)
+tma_is_below(TmaTile *r, const PolyTerm *t, TmaBelow which)
 {
     bool below = false;
     for (int k = 0; k < t->n; k++) {
         Ask a = ask(r);
         const Value *x = t->x[k];
-        if (!counters || (!x->op && !x->index))
+        a.memory = which == TMA_MEMORY;
+        if (which != TMA_COUNTERS || (!x->op && !x->index))
             below |= begins_below(&a, x);
     }
     return below;

@@ -415,12 +415,12 @@ from_address(const TmaTile *r, int d, const Poly *address, Poly *at, Poly *size)
 
 /* Do rows d have one stride, and an index of which memory holds a part? */
 static bool
-is_given(TmaTile *r, int d, const Poly *at)
+is_of_memory(TmaTile *r, int d, const Poly *at)
 {
-    bool given = false;
+    bool some = false;
     for (int i = 0; i < at->n; i++)
-        given |= tma_is_given(r, &at->t[i]);
-    return given && d != r->boxes.order[0] && r->dim[d].stride.n == 1;
+        some |= tma_is_below(r, &at->t[i], TMA_MEMORY);
+    return some && d != r->boxes.order[0] && r->dim[d].stride.n == 1;
 }
 
 /* Offset and size of a bounded dimension: index < p means at + index < size, where p is
@@ -443,7 +443,7 @@ place_bounded(TmaTile *r, int dim, const Poly *address)
     split_fixed(r, &d->left[0], &fixed, &rest);
     if (d->nleft > 1 || !poly_add(&at, &rest, -1) ||
         !from_address(r, dim, address, &at, &fixed) ||
-        ((!tma_counts_up(r, &at) || is_given(r, dim, &at)) &&
+        ((!tma_counts_up(r, &at) || is_of_memory(r, dim, &at)) &&
          !from_start(r, dim, address, &at, &fixed)) ||
         !is_index(r, dim, &at, address) || (poly_is_const(&fixed, &size) && size < 1))
         return tma_clip(r, dim);
@@ -481,7 +481,7 @@ falls(TmaTile *r, const Poly *p)
 {
     for (int i = 0; i < p->n; i++)
         if ((p->t[i].k < 0 && !fixed_term(r, &p->t[i])) ||
-            tma_is_below(r, &p->t[i], false))
+            tma_is_below(r, &p->t[i], TMA_NUMBERS))
             return true;
     return false;
 }
@@ -491,7 +491,7 @@ static bool
 is_in_front(TmaTile *r, const Poly *at)
 {
     for (int i = 0; i < at->n; i++)
-        if (tma_is_below(r, &at->t[i], true))
+        if (tma_is_below(r, &at->t[i], TMA_COUNTERS))
             return !tma_counts_up(r, at);
     return false;
 }
@@ -526,7 +526,7 @@ is_within(const TmaTile *r, const PolyTerm *t)
 
 /* Finds the indices that memory holds a part of. */
 static void
-find_given(TmaTile *r, const Poly *address)
+find_of_memory(TmaTile *r, const Poly *address)
 {
     for (int i = 0; i < address->n; i++) {
         const PolyTerm *t = &address->t[i];
@@ -534,8 +534,8 @@ find_given(TmaTile *r, const Poly *address)
         TmaDim *rows = rows_of(r, t, &steps);
         if (!rows && is_within(r, t))
             rows = &r->dim[r->boxes.order[0]];
-        if (rows && tma_is_given(r, t))
-            rows->given = true;
+        if (rows && tma_is_below(r, t, TMA_MEMORY))
+            rows->of_memory = true;
     }
 }
 
@@ -549,9 +549,10 @@ place_term(TmaTile *r, const PolyTerm *t, bool based)
     PolyTerm steps;
     TmaDim *rows = rows_of(r, t, &steps);
     if (based && fixed_term(r, t)) {
-        if (rows && rows->given)
+        if (rows && rows->of_memory)
             return poly_add_term(&rows->at, &steps, 1);
-        bool within = !rows && unit->given && tma_is_narrow(&(Poly){.n = 1, .t = {*t}});
+        const Poly one = {.n = 1, .t = {*t}};
+        bool within = !rows && unit->of_memory && tma_is_narrow(&one);
         return poly_add_term(within ? &unit->at : &r->base, t, 1);
     }
     if (rows)
@@ -600,7 +601,7 @@ place(TmaTile *r)
             return why;
     }
     bool based = !falls(r, &left);
-    find_given(r, &left);
+    find_of_memory(r, &left);
     for (int i = 0; i < left.n; i++)
         if (!place_term(r, &left.t[i], based))
             return why;

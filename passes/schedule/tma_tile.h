@@ -19,7 +19,7 @@ typedef struct TmaDim {
     Poly at;     /* index at which the tile begins */
     Poly size;
     bool bounded, low; /* size is known; `at` is what the mask compares with 0 */
-    bool given;        /* memory holds a part of the index, which may be below 0 */
+    bool of_memory;    /* memory holds a part of the index, which may be below 0 */
     int64_t box;
     TmaKind kind;
     Poly left[TMA_BOUNDS]; /* indices are below all of these, if bounded */
@@ -75,12 +75,12 @@ bool tma_times_range(const AxisFacts *x, int64_t *lo, int64_t *hi);
 
 /* tma_below.c: is p at least 0, if what arguments and memory hold is? */
 bool tma_counts_up(TmaTile *t, const Poly *p);
-/* Does the term have a factor that is below 0 at times? `counters`: the counter of a
-   loop, not other numbers. */
-bool tma_is_below(TmaTile *t, const PolyTerm *term, bool counters);
-/* Has the term a factor that memory holds, or that is made of such, and may be below
-   0? */
-bool tma_is_given(TmaTile *t, const PolyTerm *term);
+/* Which numbers are asked whether they may be below 0: counters of loops, all that the
+   program itself begins below 0, or what memory holds and what is made of it, too. */
+typedef enum TmaBelow { TMA_COUNTERS, TMA_NUMBERS, TMA_MEMORY } TmaBelow;
+
+/* Does the term have such a factor? */
+bool tma_is_below(TmaTile *t, const PolyTerm *term, TmaBelow which);
 
 /* tma_clip.c: the program finds out where dimension d ends, which takes two more
    dimensions. NULL, or why that is not possible. */
