@@ -16,6 +16,7 @@
 #include "codegen/ptx.h"
 #include "ir/analysis/axis.h"
 #include "ir/base/util.h"
+#include "ir/edit.h"
 
 /* Is a tile divided by what this scalar is divided by? Nearly always, when it is wanted
    in every lane. */
@@ -31,9 +32,7 @@ nv_bucket(Gen *g, const Op *op)
 {
     const Type *t = op->results[0].type;
     const Layout *l = type_is_tile(t) ? t->layout : NULL;
-    bool divides = op->kind == OP_DIVS || op->kind == OP_DIVU || op->kind == OP_REMS ||
-                   op->kind == OP_REMU;
-    if (!divides || !l)
+    if (!op_divides(op) || !l)
         return 0;
     const AxisFacts *x = nv_facts(g, op_operand(op, 0));
     const AxisFacts *y = nv_facts(g, op_operand(op, 1));

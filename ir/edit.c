@@ -436,6 +436,30 @@ load_guard(Op *load, Value *cond)
         op_add_operand(load, mask);
 }
 
+void
+load_unguard(Op *load, Value *mask)
+{
+    Op *both = mask ? op_operand(load, 1)->op : NULL;
+    Value *guard = op_operand(load, 1);
+    if (mask)
+        op_set_operand(load, 1, mask);
+    else
+        op_drop_operand(load, 1);
+    if (both) {
+        guard = op_operand(both, 1);
+        op_erase(both);
+    }
+    if (type_is_tile(guard->type)) /* repeated for the tile */
+        op_erase(guard->op);
+}
+
+bool
+op_divides(const Op *op)
+{
+    return op->kind == OP_DIVS || op->kind == OP_DIVU || op->kind == OP_REMS ||
+           op->kind == OP_REMU;
+}
+
 bool
 op_is_planned(const Op *op)
 {

@@ -46,6 +46,8 @@ void region_clone_into(struct Builder *b, const Region *from, Map *map);
 
 /* Masks the load off, with its mask, where scalar i1 cond does not hold. */
 void load_guard(Op *load, Value *cond);
+/* Takes that back: mask is what the load had before, NULL for none. */
+void load_unguard(Op *load, Value *mask);
 
 /* What v is mapped to; v itself if it is not mapped. */
 Value *value_mapped(const Map *map, Value *v);
@@ -80,6 +82,7 @@ bool op_is_pure(const Op *op); /* no effect at all, bodies included */
 
 /* Is it a load that is issued ahead of its loop (form scheduled)? */
 bool op_is_planned(const Op *op);
+bool op_divides(const Op *op); /* integers: a quotient or a remainder */
 
 /* The order of memory between programs, by which locks, flags and counters work. Nothing
    moves over an atomic operation whose old value is read, whatever its {sem} says, nor

@@ -141,11 +141,9 @@ simd_two_parts(Cx *cx, const Op *op, const Ev *in, Ev (*part)[SIMD_MAX_IN], Valu
         linear |= in[i].stride != 0;
         two += in[i].kind == EV_TWO;
     }
-    bool divides = op->kind == OP_DIVS || op->kind == OP_DIVU || op->kind == OP_REMS ||
-                   op->kind == OP_REMU;
     /* a run without lanes has any value, also 0, which must not divide; and a factor of a
        run cannot be assumed to be 1, since that is tested in front of the strip */
-    if (divides && (linear || in[1].kind == EV_TWO))
+    if (op_divides(op) && (linear || in[1].kind == EV_TWO))
         return false;
     if (op->kind == OP_MUL && linear && (two > 1 || in[0].kind == in[1].kind ||
                                          (in[0].kind == EV_TWO && !in[0].stride) ||

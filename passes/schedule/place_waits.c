@@ -346,13 +346,6 @@ is_needed_behind(const Op *op, const Op *loop)
     return true;
 }
 
-static bool
-takes_long(const Op *op)
-{
-    return op->kind == OP_DIVS || op->kind == OP_REMS || op->kind == OP_DIVU ||
-           op->kind == OP_REMU;
-}
-
 /* Moves numbers that are needed only behind the loop there, in front of the wait for its
    dots. Between two tiles nothing is multiplied until the first dot of the next one is
    issued; a division takes some 100 cycles. */
@@ -365,7 +358,7 @@ compute_behind(Session *s, Op *loop)
         prev = op->prev;
         if (!is_needed_behind(op, loop))
             continue;
-        much |= takes_long(op);
+        much |= op_divides(op);
         op_move_before(op, at);
         at = op;
     }

@@ -35,10 +35,8 @@ may_move(const Lift *l, const Op *op)
                !writes_reach(l->writes, op_operand(op, 0));
     if (op->nregion || !op_is(op, T_PURE))
         return false;
-    bool divides = op->kind == OP_DIVS || op->kind == OP_DIVU || op->kind == OP_REMS ||
-                   op->kind == OP_REMU;
     return op_is(op, T_SPEC) ||
-           (divides && value_const(op_operand(op, 1), &c) && c.i != 0);
+           (op_divides(op) && value_const(op_operand(op, 1), &c) && c.i != 0);
 }
 
 /* Collects what the load needs of its region. */
@@ -125,24 +123,6 @@ lift_once(Lift *l, Op *load)
     return true;
 }
 
-/* Gives the load its old mask back, or none, and erases what load_guard built. */
-static void
-drop_guard(Op *load, Value *mask)
-{
-    Op *both = mask ? op_operand(load, 1)->op : NULL;
-    Value *guard = op_operand(load, 1);
-    if (mask)
-        op_set_operand(load, 1, mask);
-    else
-        op_drop_operand(load, 1);
-    if (both) {
-        guard = op_operand(both, 1);
-        op_erase(both);
-    }
-    if (type_is_tile(guard->type)) /* repeated for the tile */
-        op_erase(guard->op);
-}
-
 void
 stage_lift_undo(Lift *l)
 {
@@ -150,7 +130,7 @@ stage_lift_undo(Lift *l)
         Lifted *m = &l->moved.at[--l->moved.n];
         op_move_before(m->op, m->next);
         if (m->op->kind == OP_LOAD)
-            drop_guard(m->op, m->mask);
+            load_unguard(m->op, m->mask);
     }
 }
 
