@@ -134,10 +134,10 @@ is_bit(const Value *v, int depth)
     bool of_bits = op->kind == OP_AND || op->kind == OP_OR || op->kind == OP_XOR;
     if (op->nresult != 1 || (!of_bits && !op_is(op, T_SHAPE)))
         return false;
+    int bits = 0;
     for (int i = 0; i < op->noperand; i++)
-        if (!is_bit(op_operand(op, i), depth + 1))
-            return false;
-    return op->noperand > 0;
+        bits += is_bit(op_operand(op, i), depth + 1);
+    return bits > 0 && (bits == op->noperand || op->kind == OP_AND);
 }
 
 /* zext x != bit => x xor bit != 0, for x of one bit: predicates meet as such, and no
