@@ -1,6 +1,6 @@
 /* Ways for operands from memory to the matmuls of make_loops.c, other than a tile that is
-   loaded as the matmul takes it: parts that are joined, tiles that are split, turned or
-   spread, rows by a list of their numbers; and what reductions and scans do to a tile
+   loaded as the matmul takes it: parts that are joined, tiles that are split, transposed
+   or spread, rows by a list of their numbers; and what reductions and scans do to a tile
    between two matmuls. */
 #include "tests/gen/loops.h"
 
